@@ -46,9 +46,16 @@ const measuring = [
 ]
 
 /**
- * The projects (groups of tests). `unit` needs no Kafka. `quick` has the unit tests that take little
- * time, and a smoke test. `memory` has the files of `measuring`. `quick`, `integration`, `memory`, `e2e`,
- * `long`, `package` and `clients` share one real Kafka, which `test/support/global-kafka.ts` starts once. Each test uses topics that no other test uses.
+ * Tests that compare CPU times. In a process that has run other files, code that these have left uncompiled or
+ * compiled for other values takes up to twice as long, and a larger heap takes longer to collect.
+ */
+const comparing = ['test/unit/**/cost.test.ts', 'test/unit/costs/**/*.test.ts']
+
+/**
+ * The projects (groups of tests). `unit` needs no Kafka. `costs` has the files of `comparing`, and `memory`
+ * those of `measuring`. `quick` has the unit tests that take little time, and a smoke test. `quick`,
+ * `integration`, `memory`, `e2e`, `long`, `package` and `clients` share one real Kafka, which
+ * `test/support/global-kafka.ts` starts once. Each test uses topics that no other test uses.
  * `package` runs the tests of `e2e` with the package as npm installs it. `imports` checks the import map.
  * `deploy` checks the deployment files. `clients` runs published clients, which `npm run test:clients`
  * installs.
@@ -61,6 +68,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
+          exclude: comparing,
           setupFiles: ['test/support/seed.ts'],
           // The files share processes and their loaded modules. Otherwise, a fifth of the CPU time would go
           // into loading modules again.
@@ -76,19 +84,30 @@ export default defineConfig({
       },
       {
         test: {
+          // A process of its own for each file.
+          name: 'costs',
+          include: comparing,
+          setupFiles: ['test/support/seed.ts'],
+          testTimeout: 60_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
           name: 'quick',
           include: ['test/unit/**/*.test.ts', 'test/e2e/smoke.test.ts'],
           // Each of these files takes seconds.
           exclude: [
+            ...comparing,
             '**/*.model.test.ts',
             'test/unit/audience/unit/restore.test.ts',
             'test/unit/backfill/current-states.test.ts',
             'test/unit/bench/**',
             'test/unit/catalog/{file,json,parse,reader}.test.ts',
-            'test/unit/costs/**',
             'test/unit/commands/{full-disk,send-command,wrong-use}.test.ts',
             'test/unit/delivery-log/{folder-lock,index,index-threads}.test.ts',
-            'test/unit/gateway/{cost,messages/scan-body}.test.ts',
+            'test/unit/gateway/messages/scan-body.test.ts',
             'test/unit/kafka/{produce/lossy-producer,wire/record-batch}.test.ts',
             'test/unit/message/avro-schemas.test.ts',
             'test/unit/pipeline/{omitted,sick}-hooks.test.ts',

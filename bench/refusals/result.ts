@@ -113,7 +113,7 @@ function cellsOf({ latency, cpu, othersShare }: Side, ratio: string): string[] {
   return [latency.p50.toFixed(2), latency.p99.toFixed(2), ratio, ...shares.map(percent)]
 }
 
-function plain({ latency, lateP99Ms, cpu, othersShare, flooded }: Side): object {
+function plain({ latency, lateP99Ms, cpu, othersShare, flooded, fault }: Side): object {
   return {
     p50_ms: round(latency.p50, 2),
     p99_ms: round(latency.p99, 2),
@@ -126,6 +126,7 @@ function plain({ latency, lateP99Ms, cpu, othersShare, flooded }: Side): object 
       kafka: round(cpu.rest, 3),
     },
     machine_used_by_others: round(othersShare, 3),
+    ...(fault !== undefined && { fault }),
     ...(flooded !== undefined && { refused_per_s: Math.round(flooded.perS), statuses: flooded.statuses }),
   }
 }

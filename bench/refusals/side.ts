@@ -13,6 +13,8 @@ export type Side = {
   /** The share of the machine's CPU time that other programs used, from 0 to 1. */
   othersShare: number
   flooded: Flooded | undefined
+  /** Why the figures of a run can't be used, if other programs disturbed it and there was no time to repeat it. */
+  fault: string | undefined
 }
 
 export type Round = ReadonlyMap<SideName, Side>

@@ -9,8 +9,10 @@ export type Cost<T> = { readonly of: T; readonly ms: number }
 /** Processes an input. The time that this function takes is measured. */
 export type Process<T> = (input: Buffer, of: T) => void
 
-/** How often a kind is measured to find out whether it is among the worst. */
-const fewTries = 2
+/** The part of the kinds that is measured a second time, because other work may have disturbed the first. */
+const partTwice = 1 / 4
+/** How many kinds are processed before any is measured. */
+const compiling = 300
 /** How many of the worst are measured again, and with how many inputs. */
 const measuredAgain = 12
 const inputs = 64
@@ -28,10 +30,13 @@ export function findWorst<T extends Hostile>(
 ): readonly Cost<T>[] {
   const random = new Random(seed)
   // The first kinds would also be charged for the compilation of the code.
-  for (const of of known) measure(of, work, random, 1)
+  for (const of of known.slice(0, compiling)) measure(of, work, random)
   const kinds = [...known, ...Array.from({ length: searched }, () => any(random))]
-  const costs = kinds.map((of) => ({ of, ms: measure(of, work, random, fewTries) }))
-  return byCost(costs)
+  const once = byCost(kinds.map((of) => ({ of, ms: measure(of, work, random) })))
+  const twice = once.slice(0, kinds.length * partTwice).map(({ of, ms }) => {
+    return { of, ms: Math.min(ms, measure(of, work, random)) }
+  })
+  return byCost(twice)
     .slice(0, measuredAgain)
     .map(({ of }) => ({ of, ms: cpuOf(of, work, random) }))
     .sort(worstFirst)
@@ -69,14 +74,10 @@ export function cpuOfAll<T>(all: readonly T[], work: (input: T) => void): number
   return (user + system) / 1_000 / all.length
 }
 
-/** Returns the shortest time of `tries` inputs of a kind, in milliseconds. */
-function measure<T extends Hostile>(of: T, work: Process<T>, random: Random, tries: number): number {
-  let least = Infinity
-  for (let tried = 0; tried < tries; tried++) {
-    const input = of.make(random)
-    const startMs = performance.now()
-    work(input, of)
-    least = Math.min(least, performance.now() - startMs)
-  }
-  return least
+/** Returns the time of one input of a kind, in milliseconds. */
+function measure<T extends Hostile>(of: T, work: Process<T>, random: Random): number {
+  const input = of.make(random)
+  const startMs = performance.now()
+  work(input, of)
+  return performance.now() - startMs
 }

@@ -51,6 +51,11 @@ export const gatewayKeys = {
     description:
       'Whether the gateway sets `context.ip` to the address of the client if a message has no `context.ip`.',
   }),
+  correctTimestamps: boolean({
+    default: true,
+    description:
+      'Whether the gateway corrects the `timestamp` of a message by the error of the clock of the client, if `sentAt` shows an error of at least a second. It never does for requests to `/v1/import`.',
+  }),
   trustedProxies: cidrs({
     default: [],
     description:

@@ -192,7 +192,7 @@ function openServer(
 ): GatewayServer {
   const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
   const topics = topicNames(config)
-  const { bufferBytes, requestTimeoutMs, addIp, trustedProxies } = config.gateway
+  const { bufferBytes, requestTimeoutMs, addIp, correctTimestamps, trustedProxies } = config.gateway
   const maxConnections = maxClients(config, maxOpenFiles(), log)
   metrics.connectionsLimit.set(maxConnections)
   const sources = new Sources(catalog, monotonicMs)
@@ -213,6 +213,7 @@ function openServer(
     requestTimeoutMs,
     maxConnections,
     addIp,
+    correctTimestamps,
     trustedProxies,
   })
 }

@@ -3,7 +3,7 @@ import { MAX_MESSAGE_ID_CHARACTERS } from '../../message/message-schemas.ts'
 import type { Outline } from '../../message/json/outline.ts'
 import type { TrackingKind } from '../messages/item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
-import type { LeftOutReason } from '../messages/reasons.ts'
+import { adviceOn, type LeftOutReason } from '../messages/reasons.ts'
 
 /** An entry in the answer's list of messages that were left out. */
 type Rejected = {
@@ -28,6 +28,7 @@ export class MessageOutcomes {
   readonly #leftOut = new Map<LeftOutReason, number>()
   readonly #rejected: Rejected[] = []
   #rejectedCount = 0
+  #detail: string | undefined
 
   take(kind: TrackingKind): void {
     this.#taken.set(kind, (this.#taken.get(kind) ?? 0) + 1)
@@ -35,9 +36,10 @@ export class MessageOutcomes {
 
   /**
    * Remembers that a message is left out. `item` is the message's outline, and `index` is its
-   * index in the request.
+   * index in the request. `detail` says what is wrong.
    */
-  leaveOut(reason: LeftOutReason, index: number, item: Outline | undefined): void {
+  leaveOut(reason: LeftOutReason, index: number, item: Outline | undefined, detail?: string): void {
+    this.#detail ??= detail ?? adviceOn(reason)
     this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
     this.#rejectedCount++
     if (this.#rejected.length === maxRejectedNamed) return
@@ -69,6 +71,16 @@ export class MessageOutcomes {
   answer(): Answer {
     if (this.#rejectedCount === 0) return success
     const body = { success: true, rejected: this.#rejected, rejectedCount: this.#rejectedCount }
+    return { status: 200, body: JSON.stringify(body) }
+  }
+
+  /**
+   * Returns the answer to a single call. If its message was left out, nothing of it is a success. The status
+   * is 200 even then, because clients send a call again, for hours, that gets another one.
+   */
+  answerToSingle(): Answer {
+    if (!this.isRefusal) return this.answer()
+    const body = { success: false, message: this.#detail, rejected: this.#rejected, rejectedCount: 1 }
     return { status: 200, body: JSON.stringify(body) }
   }
 }

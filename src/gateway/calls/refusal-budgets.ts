@@ -14,6 +14,8 @@ const ofSource: Rate = { perSecond: 20, burst: 400 }
  */
 const mostMs = 0.1
 const mostMsPerByte = 0.000_1
+/** After this time without a charge, the budgets of a client are full again, in milliseconds. */
+const watchedMs = 60_000
 /** The limit on kept budgets. Above it, the budget that wasn't used for longest is dropped. */
 const mostKept = 10_000
 
@@ -33,6 +35,11 @@ export class RefusalBudgets {
   /** The budgets, with the one that was used last at the end. */
   readonly #clients = new Map<string, TokenBucket>()
   readonly #sources = new Map<string, TokenBucket>()
+  /**
+   * When the networks were charged last, for whatever source. The one that was charged last is at the end.
+   */
+  readonly #chargedAtMs = new Map<string, number>()
+  #lastChargedMs = -Infinity
 
   constructor(now: () => number) {
     this.now = now
@@ -40,7 +47,13 @@ export class RefusalBudgets {
 
   /** False if no request has been refused lately. Then no request has to wait. */
   get isUsed(): boolean {
-    return this.#clients.size > 0
+    return this.now() - this.#lastChargedMs < watchedMs
+  }
+
+  /** Returns true if a request of a client was charged lately, for whatever source. */
+  isWatched(ip: string): boolean {
+    const atMs = this.#chargedAtMs.get(networkOf(ip))
+    return atMs !== undefined && this.now() - atMs < watchedMs
   }
 
   /**
@@ -65,6 +78,8 @@ export class RefusalBudgets {
   charge(ip: string, sourceId: string | undefined, { ms, bytes }: { ms: number; bytes: number }): void {
     const charged = Math.min(ms, mostMs + mostMsPerByte * bytes)
     const nowMs = this.now()
+    this.#lastChargedMs = nowMs
+    keepLast(this.#chargedAtMs, networkOf(ip), nowMs)
     chargeTo(this.#clients, clientOf(ip, sourceId), { ms: charged, rate: ofClient, nowMs })
     chargeTo(this.#sources, sourceId ?? noSource, { ms: charged, rate: ofSource, nowMs })
   }
@@ -80,10 +95,15 @@ function chargeTo(
 ): void {
   const bucket = buckets.get(name) ?? new TokenBucket(rate, nowMs)
   bucket.take(nowMs, ms)
-  buckets.delete(name)
-  buckets.set(name, bucket)
-  const [oldest] = buckets.size > mostKept ? buckets.keys() : []
-  if (oldest !== undefined) buckets.delete(oldest)
+  keepLast(buckets, name, bucket)
+}
+
+/** Puts an entry at the end of a map. Drops the first entry if there are too many. */
+function keepLast<T>(entries: Map<string, T>, name: string, value: T): void {
+  entries.delete(name)
+  entries.set(name, value)
+  const [oldest] = entries.size > mostKept ? entries.keys() : []
+  if (oldest !== undefined) entries.delete(oldest)
 }
 
 const scratch = new Address()

@@ -3,7 +3,7 @@ import type { AddressContexts } from '../messages/address-contexts.ts'
 import type { Answer } from './answer.ts'
 import { isJsonObject, type JsonObject } from '../messages/body.ts'
 import { arrivalAt, occasionOf } from '../messages/clock.ts'
-import type { ItemContext, Call, Items } from '../messages/item.ts'
+import { type ItemContext, type Call, isEmptyList, type Items } from '../messages/item.ts'
 import { maxBatchMessages, maxMessageBytes } from '../messages/request-limits.ts'
 import type { RequestWork } from '../messages/request-work.ts'
 import type { ScannedBody } from '../messages/scan-body.ts'
@@ -26,6 +26,8 @@ export type CallSetting = {
   readonly addressContexts: AddressContexts
 }
 
+type CallClient = { readonly ip: string | undefined; readonly keepsTimes?: boolean }
+
 /**
  * Reads the messages of a call, and the values that all of them share. A missing `batch` is read as an empty
  * list.
@@ -33,17 +35,18 @@ export type CallSetting = {
 export function readCall(
   call: Call,
   { body, items, lostDigits }: ScannedBody,
-  { ip, work }: { readonly ip: string | undefined; readonly work: RequestWork },
+  { client: { ip, keepsTimes = false }, work }: { readonly client: CallClient; readonly work: RequestWork },
   { limits, now, addressContexts }: CallSetting,
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
-  const arrival = arrivalAt(now())
+  const arrival = arrivalAt(now(), !keepsTimes)
   if (call !== 'batch') {
     // A single message has its own `sentAt`, so there is no shared one.
     const context = ip === undefined ? undefined : addressContexts.of(ip)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
     return { ok: true, items, lostDigits, surroundings: { ...own, kind: call, limits } }
   }
-  const { batch = [], context, integrations, sentAt } = body
+  const { batch = [], sentAt } = body
+  const [context, integrations] = [orAbsent(body['context']), orAbsent(body['integrations'])]
   if (!Array.isArray(batch ?? [])) return { ok: false, answer: notAList }
   if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
@@ -60,6 +63,10 @@ export function readCall(
     lostDigits,
     surroundings: { ...occasionOf(sentAt, arrival), ...shared, kind: undefined, limits },
   }
+}
+
+function orAbsent(value: unknown): unknown {
+  return isEmptyList(value) ? undefined : value
 }
 
 function isObjectOrAbsent(value: unknown): value is JsonObject | null | undefined {

@@ -39,7 +39,10 @@ export function unreadable(fault: BodyFault, call: Call): Answer {
     case 'bad_gzip':
       return problem('malformed_json', 'Send the whole body in gzip, or none of it.')
     case 'not_utf8':
-      return problem('malformed_json', 'Send the body as UTF-8.')
+      return problem(
+        'malformed_json',
+        'Send the body as UTF-8: plain, or in gzip, once, and in no other compression.',
+      )
     case 'not_json':
       return problem('malformed_json', 'Send the body as JSON (RFC 8259). NaN and Infinity are no JSON.')
     case 'not_an_object':

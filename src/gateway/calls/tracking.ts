@@ -4,9 +4,9 @@ import { partitionOf } from '../../message/partitioner.ts'
 import { AddressContexts } from '../messages/address-contexts.ts'
 import { type Answer, isAtFault, success } from './answer.ts'
 import { serviceUnavailable } from './service-unavailable.ts'
-import { inflateBody, isGzip } from '../messages/body.ts'
+import { inflateBody, isGzip, startOfGzip } from '../messages/body.ts'
 import type { Occasion } from '../messages/clock.ts'
-import type { CheckedItem, ReadyMessage, Call, Items } from '../messages/item.ts'
+import type { CheckedItem, ReadyMessage, Call } from '../messages/item.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from '../messages/request-limits.ts'
 import type { RefusalBudgets } from './refusal-budgets.ts'
 import { RequestWork } from '../messages/request-work.ts'
@@ -26,7 +26,7 @@ import {
   unknownWriteKey,
   unreadable,
 } from './tracking-refusals.ts'
-import { keysIn, keysOf, saysKey } from '../messages/write-key.ts'
+import { keyIn, keysIn, keysOf, saysKey } from '../messages/write-key.ts'
 
 export type TrackingOptions = {
   readonly sources: Sources
@@ -114,7 +114,7 @@ class TrackingCalls implements Tracking {
     for (let index = 0; index < items.length; index++) {
       const checked = items.check(index, surroundings)
       if (!checked.ok) {
-        outcomes.leaveOut(checked.reason, index, items.outlineAt(index))
+        outcomes.leaveOut(checked.reason, index, items.outlineAt(index), checked.detail)
         continue
       }
       outcomes.take(checked.kind)
@@ -139,7 +139,7 @@ class TrackingCalls implements Tracking {
     trace: RequestTrace | undefined,
   ): Answer | Promise<Answer> {
     const { items, surroundings } = call
-    if (!source.enabled) return this.#leaveOutAll(source, items)
+    if (!source.enabled) return this.#leaveOutAll(source, call)
     if (items.length === 0) {
       this.#observer.leftOut('empty_batch', 1, source.id)
       return success
@@ -150,7 +150,7 @@ class TrackingCalls implements Tracking {
     if (waitMs > 0) return rateLimited(waitMs)
     const packed = this.#pack(source, call, trace?.sends(this.#options.topic, source.id))
     if (!packed.ok) return packed.answer
-    judging.isRefused = packed.outcomes.isRefusal
+    if (packed.outcomes.isRefusal) judging.fault = 'own'
     return this.#deliver(packed, source, items.length, surroundings.kind !== undefined)
   }
 
@@ -169,7 +169,10 @@ class TrackingCalls implements Tracking {
   }
 
   refusal(authorization: string | undefined): Answer | undefined {
-    const source = this.#sources.withWriteKey(keysOf(authorization))
+    return this.#refusalByHead(this.#sources.withWriteKey(keysOf(authorization)), authorization)
+  }
+
+  #refusalByHead(source: Source | undefined, authorization: string | undefined): Answer | undefined {
     if (source !== undefined) return this.#refusalOf(source)
     return saysKey(authorization) ? this.#refuseUnknown() : undefined
   }
@@ -194,13 +197,13 @@ class TrackingCalls implements Tracking {
     return unknownWriteKey
   }
 
-  #leaveOutAll(source: Source, items: Items): Answer {
+  #leaveOutAll(source: Source, { items, surroundings }: ReadCall): Answer {
     const outcomes = new MessageOutcomes()
     for (let index = 0; index < items.length; index++) {
       outcomes.leaveOut('source_disabled', index, items.outlineAt(index))
     }
     outcomes.tell(this.#observer, source.id)
-    return outcomes.answer()
+    return surroundings.kind === undefined ? outcomes.answer() : outcomes.answerToSingle()
   }
 
   /**
@@ -220,7 +223,8 @@ class TrackingCalls implements Tracking {
       return this.#serviceUnavailable(delivered)
     }
     outcomes.tell(this.#observer, source.id)
-    return isSingle && outcomes.isBeyondLimits ? beyondLimits : outcomes.answer()
+    if (!isSingle) return outcomes.answer()
+    return outcomes.isBeyondLimits ? beyondLimits : outcomes.answerToSingle()
   }
 
   async handle(
@@ -230,25 +234,47 @@ class TrackingCalls implements Tracking {
     client: Client,
     trace?: RequestTrace,
   ): Promise<Answer> {
-    const refused = this.refusal(authorization)
-    if (refused !== undefined) return refused
-    const budgets = this.#budgets
     const ofHead = this.#sources.withWriteKey(keysOf(authorization))
-    // Without a key in the head, the source isn't known before the body is inflated.
-    const mayRefuse = isGzip(sent) || (ofHead !== undefined && sent.length > mostSpared)
-    const waitMs = mayRefuse && budgets.isUsed ? budgets.waitMs(client.address, ofHead?.id) : 0
-    if (waitMs > 0) return refusedTooOften(waitMs)
+    const refused = this.#refusalByHead(ofHead, authorization)
+    if (refused !== undefined) return refused
+    const early = this.#lookEarly(sent, ofHead, client)
+    if (early.refusal !== undefined) return early.refusal
+    const budgets = this.#budgets
     const startMs = budgets.now()
-    const judging: Judging = { call, sent, ofHead, source: ofHead, bytes: sent.length, isRefused: false }
+    const judging: Judging = { call, sent, ofHead, source: ofHead, bytes: sent.length, fault: undefined }
     const answer = this.#judge(judging, client, trace)
+    if (!(answer instanceof Promise) && isAtFault(answer)) judging.fault = 'own'
     // What comes after this is waiting for Kafka.
-    if (judging.isRefused || (!(answer instanceof Promise) && isAtFault(answer))) {
-      budgets.charge(client.address, judging.source?.id, {
-        ms: budgets.now() - startMs,
+    if (judging.fault !== undefined) {
+      const source = early.source ?? (judging.fault === 'own' ? judging.source : undefined)
+      const part = judging.fault === 'own' ? 1 : partOverRate
+      budgets.charge(client.address, source?.id, {
+        ms: part * (budgets.now() - startMs),
         bytes: judging.bytes,
       })
     }
     return answer
+  }
+
+  /**
+   * Looks at a request before its body is inflated, and before all of its body is searched for a key. If
+   * requests of its client were refused lately, this may refuse the request, or find the source to which it
+   * is charged.
+   */
+  #lookEarly(sent: Buffer, ofHead: Source | undefined, client: Client): Early {
+    const budgets = this.#budgets
+    const isPacked = isGzip(sent)
+    const mayRefuse = budgets.isUsed && (isPacked || (ofHead !== undefined && sent.length > mostSpared))
+    if (!mayRefuse || !budgets.isWatched(client.address)) return { source: ofHead }
+    // The whole body would tell the key that counts. An honest body has no other key at its beginning.
+    const key = ofHead === undefined ? keyIn(startOfGzip(sent)) : undefined
+    const source = ofHead ?? (key === undefined ? undefined : this.#sources.withWriteKey([key]))
+    const waitMs = budgets.waitMs(client.address, source?.id)
+    if (waitMs > 0) return { source, refusal: refusedTooOften(waitMs) }
+    return {
+      source,
+      refusal: ofHead === undefined && source !== undefined ? this.#refusalOf(source) : undefined,
+    }
   }
 
   #judge(judging: Judging, client: Client, trace: RequestTrace | undefined): Answer | Promise<Answer> {
@@ -259,7 +285,10 @@ class TrackingCalls implements Tracking {
     judging.bytes = inflated.ok ? inflated.bytes.length : mostBytes
     if (!inflated.ok) return unreadable(inflated.fault, call)
     const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes, sent, client) : undefined
-    if (refusedByText !== undefined) return refusedByText
+    if (refusedByText !== undefined) {
+      if (refusedByText.status === 429 && isGzip(sent)) judging.fault = 'over its rate'
+      return refusedByText
+    }
     const { limits } = this.#options
     const work = new RequestWork(sent.length, inflated.bytes.length)
     const read = (isBatch ? scanBatch : scanSingle)(inflated.bytes, limits, work)
@@ -267,7 +296,7 @@ class TrackingCalls implements Tracking {
     const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
     if (source === undefined) return this.#refuseUnknown()
     judging.source = source
-    const called = readCall(call, read, { ip: client.ip, work }, this.#setting)
+    const called = readCall(call, read, { client, work }, this.#setting)
     return called.ok ? this.#accept(judging, source, called, trace) : called.answer
   }
 }
@@ -281,9 +310,21 @@ type Judging = {
   source: Source | undefined
   /** The length of the inflated body. */
   bytes: number
-  /** True if none of the request's messages is taken, although it is answered 200. */
-  isRefused: boolean
+  /**
+   * Why the client is charged for the request. `own`: because of the request itself, although it may be
+   * answered 200. `over its rate`: because its body had to be inflated to find out that it has to wait.
+   */
+  fault: 'own' | 'over its rate' | undefined
 }
+
+/** What is known of a request before its body is inflated: its source, and whether it is refused. */
+type Early = { readonly source: Source | undefined; readonly refusal?: Answer | undefined }
+
+/**
+ * The part of its time that is charged for a request of a source that is over its rate. Such clients are more
+ * often honest than those whose requests are broken.
+ */
+const partOverRate = 0.1
 
 /**
  * A request of this length that isn't compressed is read even if other requests of its client were refused
@@ -333,4 +374,6 @@ export type Client = {
    * be added.
    */
   readonly ip: string | undefined
+  /** True if the times of its messages are kept, and not corrected by the error of its clock. */
+  readonly keepsTimes?: boolean
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Answer, success } from '../calls/answer.ts'
-import { apiRoutes } from './api-routes.ts'
+import { apiRoutes, importPath } from './api-routes.ts'
 import type { CallName } from '../calls/gateway-events.ts'
 import { isTrackingKind } from '../messages/item.ts'
 import type { Received, Reception } from './receive.ts'
@@ -20,9 +20,9 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
         const startMs = performance.now()
         const answer =
           tracing === undefined
-            ? await handle(parts, call, request)
+            ? await handle(parts, { call, path }, request)
             : await traced(tracing.begin('POST', path, request.headers), (trace) =>
-                handle(parts, call, request, trace),
+                handle(parts, { call, path }, request, trace),
               )
         observer.answered(call, answer.status, performance.now() - startMs, answer.code)
         return replies.send(reply, answer)
@@ -53,7 +53,7 @@ export function receptionOf(
 
 async function handle(
   { tracking, serverCalls, origin }: GatewayParts,
-  call: CallName,
+  { call, path }: { readonly call: CallName; readonly path: string },
   request: FastifyRequest<ReceivedRequest>,
   trace?: RequestTrace,
 ): Promise<Answer> {
@@ -73,7 +73,7 @@ async function handle(
       return serverCalls.audienceChanges(sent, authorization, trace)
     default:
       return isTrackingKind(call) || call === 'batch'
-        ? tracking.handle(call, sent, authorization, origin.clientOf(request), trace)
+        ? tracking.handle(call, sent, authorization, origin.clientOf(request, path === importPath), trace)
         : notFound
   }
 }

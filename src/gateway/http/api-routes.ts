@@ -101,39 +101,53 @@ const done = Type.Object(
   { description: 'The gateway has taken the whole request.' },
 )
 
-/** The answer to tracking calls. Segment's clients read only its field `success`. */
-const taken = Type.Object(
-  {
-    success: Type.Literal(true),
-    rejected: Type.Optional(
-      Type.Array(
-        Type.Object({
-          index: Type.Integer({
-            minimum: 0,
-            description: 'The place of the message in the batch, counted from 0.',
-          }),
-          messageId: Type.Optional(
-            text(
-              'The messageId as the client sent it. It is absent if the message had none, or one that is not a text or is too long.',
-            ),
-          ),
-          reason: Type.Enum([...rejectedReasons], {
-            description: 'The reason why the message was left out.',
-          }),
+const leftOut = {
+  rejected: Type.Optional(
+    Type.Array(
+      Type.Object({
+        index: Type.Integer({
+          minimum: 0,
+          description: 'The place of the message in the batch, counted from 0.',
         }),
-        { maxItems: maxRejectedNamed, description: 'The first messages that were left out.' },
-      ),
-    ),
-    rejectedCount: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        description: 'The number of messages that were left out. It is absent if none was left out.',
+        messageId: Type.Optional(
+          text(
+            'The messageId as the client sent it. It is absent if the message had none, or one that is not a text or is too long.',
+          ),
+        ),
+        reason: Type.Enum([...rejectedReasons], {
+          description: 'The reason why the message was left out.',
+        }),
       }),
+      { maxItems: maxRejectedNamed, description: 'The first messages that were left out.' },
     ),
-  },
+  ),
+  rejectedCount: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'The number of messages that were left out. It is absent if none was left out.',
+    }),
+  ),
+}
+
+/** The answer to a batch. Segment's clients read only its field `success`. */
+const taken = Type.Object(
+  { success: Type.Literal(true), ...leftOut },
   {
     description:
       'Kafka has all messages except those that were left out. Do not send these again: they would be left out again.',
+  },
+)
+
+/** The answer to a single call. */
+const takenOrLeftOut = Type.Object(
+  {
+    success: Type.Boolean({ description: 'False if the message was left out.' }),
+    message: Type.Optional(text('What is wrong with the message, if it was left out, and what to do.')),
+    ...leftOut,
+  },
+  {
+    description:
+      'If success is true, Kafka has the message. Otherwise it was left out. Do not send it again as it is: it would be left out again.',
   },
 )
 
@@ -152,10 +166,13 @@ function trackingRoute(call: keyof typeof kinds, shortPath: string, summary: str
     description: `Takes one message of at most ${maxMessageBytes} bytes. A message that is not valid is answered 200 too. It is left out, named in the answer, and counted.`,
     key: 'write',
     body: Type.Object(kinds[call]),
-    answer: taken,
+    answer: takenOrLeftOut,
     problems: [...tracked, 'unknown_write_key', ...written],
   }
 }
+
+/** The path of batches whose times are kept as the client gave them. */
+export const importPath = '/v1/import'
 
 export const apiRoutes: readonly ApiRoute[] = [
   trackingRoute('identify', '/v1/i', 'Who a user is'),
@@ -166,7 +183,7 @@ export const apiRoutes: readonly ApiRoute[] = [
   trackingRoute('alias', '/v1/a', 'Two ids of one user'),
   {
     call: 'batch',
-    paths: ['/v1/batch', '/v1/import', '/v1/b'],
+    paths: ['/v1/batch', importPath, '/v1/b'],
     summary: 'Many messages of any kind',
     description:
       'Takes many messages. A message that is not valid is left out, named in the answer, and counted by its reason. The other messages are taken. An empty batch is answered 200.',

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { answerHeaders } from '../calls/answer.ts'
 import { browserRoutes } from './api-routes.ts'
-import { bodyOfPixel, pixelGif, settingsOf } from './browser.ts'
+import { bodyOfPixel, originHeaders, pixelGif, settingsOf } from './browser.ts'
 import { docsPage, docsPolicy } from './docs-page.ts'
 import { openApiDocument } from './gateway-openapi.ts'
 import { isTrackingKind } from '../messages/item.ts'
@@ -21,7 +21,6 @@ const settingsCaching = 'public, max-age=120'
 const pixelHeaders = {
   'content-type': 'image/gif',
   'cache-control': 'no-store',
-  'access-control-allow-origin': '*',
 }
 
 /** Serves the settings, pixels and documentation that browsers request in addition to the API. */
@@ -61,7 +60,7 @@ function servePixel(server: FastifyInstance, parts: GatewayParts): void {
       // The image can't show the status, but the metrics have it.
       observer.answered('pixel', answer.status, performance.now() - startMs, answer.code)
       replies.endConnection(reply)
-      return reply.headers(pixelHeaders).send(pixelGif)
+      return reply.headers({ ...pixelHeaders, ...originHeaders(request.headers.origin) }).send(pixelGif)
     },
   )
 }

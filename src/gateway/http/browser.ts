@@ -60,16 +60,38 @@ const names = /^[\w!#$%&'*+\-.^`|~]+(?:[ \t]*,[ \t]*[\w!#$%&'*+\-.^`|~]+)*$/
 
 /**
  * Returns the headers of the answer to a preflight request. `asked` is the `Access-Control-Request-Headers`
- * of the preflight request. If this list isn't too long and contains only names of headers, the answer
- * repeats it. Otherwise the answer allows the default headers.
+ * of the preflight request, and `origin` is its `Origin`. If this list isn't too long and contains only names
+ * of headers, the answer repeats it. Otherwise the answer allows the default headers.
  */
-export function preflightHeaders(asked: string | undefined): Readonly<Record<string, string>> {
+export function preflightHeaders(
+  asked: string | undefined,
+  origin: string | undefined,
+): Readonly<Record<string, string>> {
   const isList = asked !== undefined && asked.length <= maxReflected && names.test(asked)
   return {
-    'access-control-allow-origin': '*',
+    ...originHeaders(origin),
     'access-control-allow-methods': 'GET, POST, OPTIONS',
     'access-control-allow-headers': isList ? asked : defaultHeaders,
     'access-control-max-age': '86400',
-    vary: 'access-control-request-headers',
+    vary: 'origin, access-control-request-headers',
   }
 }
+
+/** A serialised origin (RFC 6454), or `null`, which sandboxed pages and files have. */
+const origins = /^(?:null|[a-z][a-z\d+.-]*:\/\/[\w.:[\]-]+)$/i
+
+/**
+ * Returns the headers that let the page of a request read its answer. A browser sends a beacon with its
+ * credentials, and then accepts only an answer that names the page's origin and allows credentials. The
+ * gateway sets no cookies and reads none, so it gives nothing away.
+ */
+export function originHeaders(origin: string | undefined): Readonly<Record<string, string>> {
+  if (origin === undefined || origin.length > maxReflected || !origins.test(origin)) return ofAnyOrigin
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    vary: 'origin',
+  }
+}
+
+const ofAnyOrigin = { 'access-control-allow-origin': '*' }

@@ -26,6 +26,8 @@ export type GatewayServerOptions = {
   readonly maxConnections: number
   /** True if the address of the client is added to each message. */
   readonly addIp: boolean
+  /** True if times are corrected by the error of the client's clock, except those of imports. */
+  readonly correctTimestamps: boolean
   /** Ranges of addresses whose `X-Forwarded-…` headers are trusted. */
   readonly trustedProxies: readonly string[]
 }

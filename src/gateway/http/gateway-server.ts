@@ -92,7 +92,10 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   })
   serveCalls(server, parts)
   server.options('/v1/*', ({ headers }, reply) =>
-    reply.code(204).headers(preflightHeaders(headers['access-control-request-headers'])).send(),
+    reply
+      .code(204)
+      .headers(preflightHeaders(headers['access-control-request-headers'], headers.origin))
+      .send(),
   )
   serveBrowsers(server, parts)
   answerErrors(server, parts)

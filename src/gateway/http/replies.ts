@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { type Answer, answerHeaders, problem } from '../calls/answer.ts'
+import { originHeaders } from './browser.ts'
 import type { GatewayDrain } from './gateway-drain.ts'
 import type { GatewayObserver } from '../calls/gateway-events.ts'
 import type { RequestTrace } from '../calls/request-tracing.ts'
@@ -21,7 +22,9 @@ export class Replies {
   }
 
   send(reply: FastifyReply, { status, body, retryAfterS }: Answer): FastifyReply {
+    const { origin } = reply.request.headers
     reply.code(status).headers(answerHeaders)
+    if (origin !== undefined) reply.headers(originHeaders(origin))
     if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS))
     this.endConnection(reply)
     return reply.send(body)

@@ -7,10 +7,12 @@ import type { Client } from '../calls/tracking.ts'
 class RequestClient implements Client {
   readonly #request: Pick<FastifyRequest, 'ip' | 'socket'>
   readonly #addIp: boolean
+  readonly keepsTimes: boolean
 
-  constructor(request: Pick<FastifyRequest, 'ip' | 'socket'>, addIp: boolean) {
+  constructor(request: Pick<FastifyRequest, 'ip' | 'socket'>, addIp: boolean, keepsTimes: boolean) {
     this.#request = request
     this.#addIp = addIp
+    this.keepsTimes = keepsTimes
   }
 
   /**
@@ -27,18 +29,27 @@ class RequestClient implements Client {
   }
 }
 
+type OriginSettings = {
+  readonly trustedProxies: readonly string[]
+  readonly addIp: boolean
+  readonly correctTimestamps: boolean
+}
+
 /** Determines the client addresses of requests. Uses the headers that trusted proxies have set. */
 export class RequestOrigin {
   readonly isTrusted: ReturnType<typeof proxiesIn>
   readonly #addIp: boolean
+  readonly #correctTimestamps: boolean
 
-  constructor({ trustedProxies, addIp }: { trustedProxies: readonly string[]; addIp: boolean }) {
+  constructor({ trustedProxies, addIp, correctTimestamps }: OriginSettings) {
     this.isTrusted = proxiesIn(trustedProxies)
     this.#addIp = addIp
+    this.#correctTimestamps = correctTimestamps
   }
 
-  clientOf(request: Pick<FastifyRequest, 'ip' | 'socket'>): Client {
-    return new RequestClient(request, this.#addIp)
+  /** `isImport`: the request imports messages of the past, and has the times that are to be kept. */
+  clientOf(request: Pick<FastifyRequest, 'ip' | 'socket'>, isImport = false): Client {
+    return new RequestClient(request, this.#addIp, isImport || !this.#correctTimestamps)
   }
 
   approachOf({ headers, socket }: Pick<FastifyRequest, 'headers' | 'socket'>): RequestAddress {

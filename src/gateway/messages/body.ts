@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { gunzipSync } from 'node:zlib'
+import { constants, gunzipSync } from 'node:zlib'
 import { parseJson } from '../../message/json/json.ts'
 import { startOf } from '../../message/json/json-skip.ts'
 
@@ -85,3 +85,27 @@ function pieceBytes(sent: Buffer, maxBytes: number): number {
   // The buffer has one more byte, because zlib asks for another buffer as soon as its output fills the first.
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
 }
+
+/**
+ * So much of a body in gzip is inflated to look at its beginning. Even if nothing repeats, this is 200 bytes.
+ */
+const startSentBytes = 256
+const mostStartBytes = 4 * 1_024
+
+/**
+ * Returns the beginning of a body in gzip, inflated. This costs a fraction of what it costs to inflate a
+ * whole body. If it can't be inflated, or if it repeats itself too much, returns an empty buffer.
+ */
+export function startOfGzip(sent: Buffer): Buffer {
+  try {
+    return gunzipSync(sent.subarray(0, startSentBytes), {
+      finishFlush: constants.Z_SYNC_FLUSH,
+      maxOutputLength: mostStartBytes,
+      chunkSize: mostStartBytes,
+    })
+  } catch {
+    return nothing
+  }
+}
+
+const nothing = Buffer.alloc(0)

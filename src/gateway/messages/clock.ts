@@ -3,14 +3,15 @@ import { isAbsent } from '../../message/validate.ts'
 
 /**
  * The time at which a request arrived. `ms`: milliseconds since 1970. `text`: the same time in the format of
- * `receivedAt`.
+ * `receivedAt`. `corrects`: true if the times of its messages are corrected by the error of the client's
+ * clock.
  */
-export type Arrival = { readonly ms: number; readonly text: string }
+export type Arrival = { readonly ms: number; readonly text: string; readonly corrects: boolean }
 
-export function arrivalAt(ms: number): Arrival {
+export function arrivalAt(ms: number, corrects = true): Arrival {
   const text = formatTimestamp(ms)
   if (text === undefined) throw new Error(`the clock of this machine can't be right: ${ms}`)
-  return { ms, text }
+  return { ms, text, corrects }
 }
 
 /** The times that the messages of one request share. */
@@ -19,7 +20,7 @@ export type Occasion = {
   readonly sentAt: unknown
   /**
    * How many milliseconds the client's clock is ahead of the gateway's clock: `sentAt − receivedAt`.
-   * `undefined` if `sentAt` can't come from a clock.
+   * `undefined` if `sentAt` can't come from a clock, or if the difference says nothing about the clock.
    */
   readonly leadMs: number | undefined
 }
@@ -30,10 +31,17 @@ export type Occasion = {
  */
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000
 
+/**
+ * A smaller difference may be the time that the request was under way. Servers have clocks that are right, so
+ * a correction would only change the time that was given.
+ */
+const leastLeadMs = 1_000
+
 export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
+  if (!arrival.corrects) return { arrival, sentAt, leadMs: undefined }
   const sentAtMs = timeOf(sentAt)
   const leadMs = sentAtMs === undefined ? undefined : sentAtMs - arrival.ms
-  const isClock = leadMs !== undefined && Math.abs(leadMs) <= maxLeadMs
+  const isClock = leadMs !== undefined && Math.abs(leadMs) >= leastLeadMs && Math.abs(leadMs) <= maxLeadMs
   return { arrival, sentAt, leadMs: isClock ? leadMs : undefined }
 }
 

@@ -3,7 +3,7 @@ import { enter } from '../../message/enter.ts'
 import type { MessageLimits } from '../../message/limits.ts'
 import type { RefusalReason } from '../../message/dead-letter-reasons.ts'
 import type { MessageKind } from '../../message/message-schemas.ts'
-import { outlineOf, writeOutline, type Outline } from '../../message/json/outline.ts'
+import { outlineOf, RawList, RawObject, writeOutline, type Outline } from '../../message/json/outline.ts'
 import { measureStructure } from '../../message/structure.ts'
 import { isAbsent, validate } from '../../message/validate.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
@@ -63,7 +63,7 @@ export type ReadyMessage = {
 export type CheckedItem = ReadyMessage | LeftOut
 
 /**
- * Builds a message from an item that a client sent, or returns the reason why the item is left out. `item` is
+ * Builds a message from an item that a client sent, or returns the reason why the item is left out. `sent` is
  * the item's outline. Never throws. It changes the message in these ways:
  *
  * - It adds `type` (from the path), `messageId` (if absent), `receivedAt` and `sentAt` (from the batch).
@@ -72,15 +72,17 @@ export type CheckedItem = ReadyMessage | LeftOut
  * - It merges the batch's `context` and `integrations` into those of the message, field by field. If both
  *   have a field, the message's own field stays.
  * - It removes a `writeKey`.
+ * - If a field that must be an object is an empty list, it becomes an empty object (`isEmptyList`).
  */
-export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
-  if (!isJsonObject(item)) return leaveOut('not_an_object')
+export function checkItem(sent: unknown, surroundings: ItemContext): CheckedItem {
+  if (!isJsonObject(sent)) return leaveOut('not_an_object')
+  const item = withEmptyObjects(sent)
   const { kind = item['type'], limits } = surroundings
   if (!isTrackingKind(kind)) return leaveOut('unknown_type')
 
   const message = complete(item, kind, surroundings)
   const validated = validate(message)
-  if (!validated.ok) return leaveOut(validated.reason)
+  if (!validated.ok) return leaveOut(validated.reason, validated.detail)
   const key = partitionKey(validated.message)
   if (key === undefined) return leaveOut('no_user_anon_id')
 
@@ -101,10 +103,25 @@ export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem
   return { ok: true, kind, key, value: text, bytes, givenId: givenId(item) }
 }
 
-type LeftOut = { readonly ok: false; readonly reason: LeftOutReason }
+/** `detail`: what is wrong and what to do, in one sentence that never quotes the message. */
+type LeftOut = { readonly ok: false; readonly reason: LeftOutReason; readonly detail?: string }
 
-function leaveOut(reason: LeftOutReason): LeftOut {
-  return { ok: false, reason }
+function leaveOut(reason: LeftOutReason, detail?: string): LeftOut {
+  return detail === undefined ? { ok: false, reason } : { ok: false, reason, detail }
+}
+
+/** Returns true for an empty list. PHP writes an empty array as one, also where it means an empty object. */
+export function isEmptyList(value: unknown): boolean {
+  // The list of an outline is always empty itself.
+  return Array.isArray(value) && (value instanceof RawList ? value.text === '[]' : value.length === 0)
+}
+
+const objectFields = ['context', 'integrations', 'properties', 'traits'] as const
+
+function withEmptyObjects(item: JsonObject): JsonObject {
+  const empty = objectFields.filter((field) => isEmptyList(item[field]))
+  if (empty.length === 0) return item
+  return { ...item, ...Object.fromEntries(empty.map((field) => [field, new RawObject('{}')])) }
 }
 
 type Message = {

@@ -198,7 +198,7 @@ function findList(
     const keyEnd = skipString(bytes, keyStart)
     const colonAt = skipSpace(bytes, keyEnd)
     // A key with an escape may be `batch` in another spelling.
-    if (bytes[colonAt] !== colon || hasEscape(bytes, keyStart, keyEnd)) return undefined
+    if (bytes[colonAt] !== colon || mayBeSpelled(bytes, keyStart, keyEnd)) return undefined
     const start = skipSpace(bytes, colonAt + 1)
     let end: number
     if (isAt(bytes, keyStart, keyEnd, batchKey)) {
@@ -223,10 +223,18 @@ function findList(
   return found
 }
 
-function hasEscape(bytes: Buffer, start: number, end: number): boolean {
+/** The longest spelling of `batch`, in which each letter is an escape. */
+const mostSpelled = 2 + 5 * '\\u0062'.length
+
+/** Returns true if a key has an escape and may be `batch`. */
+function mayBeSpelled(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start > mostSpelled) return false
   for (let at = start; at < end; at++) if (bytes[at] === backslash) return true
   return false
 }
+
+/** The limit on the commas of a list that no message needs. */
+const mostStrayCommas = 100
 
 /** The scan of the list `batch` of one body. */
 class ItemScan {
@@ -249,22 +257,28 @@ class ItemScan {
   /**
    * Scans the list that begins at `start`. Returns the place after the list, or `invalid`. If there are more
    * messages than a batch may have, stops after the first that is too many.
+   *
+   * A comma too many or too few between messages is overlooked. Some clients of phones join the messages that
+   * they have stored as texts, and what was damaged on the way is not in a message.
    */
   list(start: number): number {
     const bytes = this.#bytes
+    let commas = 0
     let at = skipSpace(bytes, start + 1)
-    if (bytes[at] === closeBracket) return at + 1
     for (;;) {
+      for (; bytes[at] === comma; at = skipSpace(bytes, at + 1)) {
+        if (++commas > this.items.length + mostStrayCommas) return invalid
+      }
+      if (bytes[at] === closeBracket) return at + 1
       if (this.items.length === maxBatchMessages) {
         this.items.addRespelled('null', false)
         return at
       }
       const end = this.#item(at)
       if (end === invalid) return invalid
-      const next = skipSpace(bytes, end)
-      if (bytes[next] === closeBracket) return next + 1
-      if (bytes[next] !== comma) return invalid
-      at = skipSpace(bytes, next + 1)
+      at = skipSpace(bytes, end)
+      const next = bytes[at]
+      if (next !== comma && next !== closeBracket && next !== openBrace) return invalid
     }
   }
 

@@ -13,11 +13,12 @@ export class ScannedItems implements Items {
   readonly #places: FieldPlaces
   /** Two numbers for each message: the place of its first byte, and the place after its last byte. */
   readonly #ranges: number[] = []
+  // Most requests need none of these, and it would take a noticeable part of a single call to make them.
   /** The texts of the messages that were respelled, by index. */
-  readonly #respelled = new Map<number, string>()
+  #respelled: Map<number, string> | undefined
   /** The indexes of messages that had NaN or an infinity. */
-  readonly #spoiled = new Set<number>()
-  readonly #outlines = new Map<number, Outline | undefined>()
+  #spoiled: Set<number> | undefined
+  #outlines: Map<number, Outline | undefined> | undefined
   readonly #generation: number
   #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
 
@@ -41,21 +42,26 @@ export class ScannedItems implements Items {
 
   /** Adds a value that was respelled. `isSpoiled`: it had NaN or an infinity. */
   addRespelled(text: string, isSpoiled: boolean): void {
+    this.#respelled ??= new Map()
     this.#respelled.set(this.length, text)
-    if (isSpoiled) this.#spoiled.add(this.length)
+    if (isSpoiled) {
+      this.#spoiled ??= new Set()
+      this.#spoiled.add(this.length)
+    }
     this.#ranges.push(0, 0)
   }
 
   check(index: number, surroundings: ItemContext): CheckedItem {
-    if (this.#spoiled.has(index)) return notJson
-    const short = this.#respelled.has(index) ? undefined : this.#complete(index, surroundings)
+    if (this.#spoiled?.has(index) === true) return notJson
+    const short = this.#respelled?.has(index) === true ? undefined : this.#complete(index, surroundings)
     return short ?? checkItem(this.outlineAt(index), surroundings)
   }
 
   outlineAt(index: number): Outline | undefined {
+    this.#outlines ??= new Map()
     if (this.#outlines.has(index)) return this.#outlines.get(index)
     const text =
-      this.#respelled.get(index) ?? this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index))
+      this.#respelled?.get(index) ?? this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index))
     const outline = text.startsWith('{') ? outlineOf(text) : undefined
     this.#outlines.set(index, outline)
     return outline

@@ -24,46 +24,6 @@ export function endOfAnyNumber(bytes: Buffer, start: number): number {
   return end === exponent ? invalid : end
 }
 
-/** A whole number of so many digits is a double. */
-const mostExactDigits = 15
-/** The powers of ten that are doubles. */
-const powers = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
-
-/**
- * Returns the value of a number of JSON between `start` and `end` if a single operation with two exact
- * doubles gives it. Otherwise returns `undefined`. This costs a fraction of what `Number` costs.
- */
-export function shortNumber(bytes: Buffer, start: number, end: number): number | undefined {
-  let at = bytes[start] === minus ? start + 1 : start
-  let whole = 0
-  let digits = 0
-  let exponent = 0
-  let isFraction = false
-  for (; at < end; at++) {
-    const byte = bytes[at] ?? 0
-    if (isDigit(byte)) {
-      whole = 10 * whole + (byte - zero)
-      if (++digits > mostExactDigits) return undefined
-      if (isFraction) exponent--
-    } else if (byte === point) isFraction = true
-    else break
-  }
-  if (at < end) exponent += exponentAt(bytes, at + 1, end)
-  const power = powers[Math.abs(exponent)]
-  if (power === undefined) return undefined
-  const value = exponent < 0 ? whole / power : whole * power
-  return bytes[start] === minus ? -value : value
-}
-
-function exponentAt(bytes: Buffer, start: number, end: number): number {
-  const sign = bytes[start]
-  let exponent = 0
-  for (let at = sign === plus || sign === minus ? start + 1 : start; at < end; at++) {
-    exponent = Math.min(9_999, 10 * exponent + ((bytes[at] ?? zero) - zero))
-  }
-  return sign === minus ? -exponent : exponent
-}
-
 /** The words that Python's json.dumps writes for floats that JSON can't express. */
 const nonNumbers = ['NaN', 'Infinity', '-Infinity'].map((word) => Buffer.from(word))
 

@@ -16,18 +16,6 @@ export function skipSpace(bytes: Buffer, start: number): number {
 }
 
 /**
- * Returns the place after the closing quote of the string that begins at `start`, or the end of the bytes.
- */
-export function skipString(bytes: Buffer, start: number): number {
-  for (let at = start + 1; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (byte === quote) return at + 1
-    if (byte === backslash) at++
-  }
-  return bytes.length
-}
-
-/**
  * Returns the place after the value that begins at `start`. The result is right only if the bytes are valid
  * JSON. Reads each byte at most once.
  */
@@ -56,7 +44,7 @@ let longBytes = 0
  * Returns the place after the string that begins at `start`, or the end of the bytes. Searches for the end of
  * a long text, which is many times faster than reading it.
  */
-function skipText(bytes: Buffer, start: number): number {
+export function skipString(bytes: Buffer, start: number): number {
   let at = start + 1
   while (at < bytes.length) {
     // Where quotation marks are close together, as in `\"\"\"`, a search for each of them would cost more.
@@ -82,7 +70,7 @@ function skip(bytes: Buffer, start: number, limit: number): number {
   while (at < bytes.length && at - longBytes < limit) {
     switch (bytes[at]) {
       case quote: {
-        const end = skipText(bytes, at)
+        const end = skipString(bytes, at)
         longBytes += Math.max(0, end - at - leastLong)
         at = end
         if (open === 0) return at

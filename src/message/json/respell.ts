@@ -1,8 +1,9 @@
 import { endOfNumber, invalid, isDigit, minus } from './canonical-number.ts'
 import { writeEscapes } from './json-escapes.ts'
 import { skipSpace } from './json-skip.ts'
-import { endOfAnyNumber, endOfNonNumber, infinite, losesDigits, shortNumber } from './json-numbers.ts'
+import { endOfAnyNumber, endOfNonNumber } from './json-numbers.ts'
 import { hashBetween, MemberOrder } from './member-order.ts'
+import { lastNumber, numberBytes, writeNumber } from './number-writer.ts'
 import {
   backslash,
   closeBrace,
@@ -47,9 +48,6 @@ let hasNonNumber = false
 let hasInfinite = false
 let lostDigits = 0
 let levels = 0
-
-/** The longest number that JavaScript writes, and room for separators. */
-const mostNumberBytes = 32
 
 /** What is known of an open container: where its content begins in `to`, and whether it is a list. */
 let openStarts = new Int32Array(64)
@@ -200,7 +198,7 @@ function nonNumber(at: number, nonNumbers: NonNumbers): number {
   if (end === invalid) return invalid
   hasNonNumber = true
   if (nonNumbers === 'kept') return copied(at, end)
-  ensure(mostNumberBytes)
+  ensure(numberBytes.length)
   written += nullText.copy(to, written)
   return end
 }
@@ -210,20 +208,13 @@ function number(at: number): number {
   if (short !== invalid && endsNumber(from[short])) return copied(at, short)
   const end = endOfAnyNumber(from, at)
   if (end === invalid) return invalid
-  const value = shortNumber(from, at, end) ?? longNumber(at, end)
-  const isFinite = Number.isFinite(value)
-  hasInfinite ||= !isFinite
-  const text = isFinite ? String(value) : (value < 0 ? '-' : '') + infinite
-  ensure(mostNumberBytes)
-  for (let index = 0; index < text.length; index++) to[written++] = text.charCodeAt(index)
+  ensure(numberBytes.length)
+  const length = writeNumber(from, at, end)
+  copyBytes(numberBytes, 0, length, to, written)
+  written += length
+  hasInfinite ||= lastNumber.isInfinite
+  if (lastNumber.hasLostDigits) lostDigits++
   return end
-}
-
-function longNumber(at: number, end: number): number {
-  const token = from.toString('latin1', at, end)
-  const value = Number(token)
-  if (losesDigits(token, value)) lostDigits++
-  return value
 }
 
 /** Returns true if a byte after a number isn't a part of it. */
@@ -272,8 +263,8 @@ function copied(start: number, end: number): number {
 
 /** Makes room for `length` bytes and for the separators around them. */
 function ensure(length: number): void {
-  if (written + length + mostNumberBytes <= to.length) return
-  const larger = Buffer.allocUnsafeSlow(2 * (written + length + mostNumberBytes))
+  if (written + length + numberBytes.length <= to.length) return
+  const larger = Buffer.allocUnsafeSlow(2 * (written + length + numberBytes.length))
   to.copy(larger, 0, 0, written)
   to = larger
 }

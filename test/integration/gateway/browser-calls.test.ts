@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startGateway, type TestGateway } from '../../support/gateway.ts'
+import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
 
 let gateway: TestGateway
 /** The longest write key that the catalog allows. */
@@ -34,7 +34,8 @@ describe('GET /v1/projects/KEY/settings', () => {
   test('has what analytics.js needs, and sends it to where it came from', async () => {
     const response = await fetch(`${gateway.origin}${path}`, { headers: { origin: 'https://shop.example' } })
     expect(response.status).toBe(200)
-    expect(response.headers.get('access-control-allow-origin')).toBe('*')
+    expect(response.headers.get('access-control-allow-origin')).toBe('https://shop.example')
+    expect(response.headers.get('vary')).toBe('origin')
     expect(response.headers.get('cache-control')).toBe('public, max-age=120')
     const { host } = new URL(gateway.origin)
     expect(await response.json()).toEqual({
@@ -181,4 +182,37 @@ describe('a good request before garbage on one connection', () => {
     expect(statuses).toEqual(['200', '200', '400'])
     expect([await written('piped-1'), await written('piped-2')].map(({ length }) => length)).toEqual([1, 1])
   })
+})
+
+test('a page may send beacons of JSON, with credentials, and read every answer to them', async () => {
+  for (const origin of ['https://shop.example', 'http://localhost:3000', 'null']) {
+    const replies = [
+      await gateway.post('/v1/t', { userId: 'u1', event: 'E' }, { ...basic('KEY'), origin }),
+      await gateway.post('/v1/t', '{', { ...basic('KEY'), origin }),
+      await gateway.post('/v1/t', {}, { ...basic('NOPE'), origin }),
+      await gateway.post('/v1/nothing', {}, { origin }),
+    ]
+    expect(replies.map(({ status }) => status)).toEqual([200, 400, 401, 404])
+    for (const { headers } of replies) {
+      expect(headers.get('access-control-allow-origin')).toBe(origin)
+      expect(headers.get('access-control-allow-credentials')).toBe('true')
+      expect(headers.get('vary')).toBe('origin')
+    }
+  }
+})
+
+test('what PHP writes, and a phone whose stored messages were damaged between, is taken', async () => {
+  const item = { type: 'track', event: 'E', userId: 'u1' }
+  const batch = [
+    { ...item, messageId: 'of-php', context: [], properties: [] },
+    { ...item, messageId: 'of-phone' },
+  ]
+  const texts = batch.map((one) => JSON.stringify(one))
+  const reply = await gateway.post(
+    '/v1/batch',
+    `{"writeKey":"KEY","context":[],"integrations":[],"batch":[,${texts.join(',,')}]}`,
+  )
+  expect(reply.body).toEqual({ success: true })
+  expect(await written('of-php')).toMatchObject([{ properties: {}, context: { ip: '127.0.0.1' } }])
+  expect(await written('of-phone')).toHaveLength(1)
 })

@@ -29,12 +29,32 @@ async function ipsOf(
   return ids.map((id) => Object(written.get(id))['ip'])
 }
 
+/**
+ * Sends a message by a client whose clock is an hour late. Returns by how much the gateway has corrected the
+ * time of the message, in milliseconds.
+ */
+async function correctionMs(of: TestGateway, path: string): Promise<number> {
+  const messageId = `m${nextId++}`
+  const timestamp = '2020-02-03T04:05:06.789Z'
+  const sentAt = new Date(Date.now() - 3_600_000).toISOString()
+  const item = { type: 'page', userId: 'u1', messageId, timestamp }
+  await of.post(path, { writeKey: 'KEY', sentAt, batch: [item] })
+  const found = (await of.read('events')).find(({ value }) => value['messageId'] === messageId)
+  expect(found?.value).toMatchObject({ originalTimestamp: timestamp, sentAt })
+  return Date.parse(String(found?.value['timestamp'])) - Date.parse(timestamp)
+}
+
 describe('where no proxy is trusted', () => {
   beforeAll(async () => {
     gateway = await startGateway()
   })
 
   afterAll(() => gateway.stop())
+
+  test('the time of a message is corrected, and that of an import is kept', async () => {
+    expect(await correctionMs(gateway, '/v1/batch')).toBeGreaterThan(3_500_000)
+    expect(await correctionMs(gateway, '/v1/import')).toBe(0)
+  })
 
   test('a message without an address gets that of the connection', async () => {
     expect(await ipsOf(gateway, [undefined, {}, { page: { path: '/' } }, null])).toEqual(
@@ -94,10 +114,21 @@ describe('behind trusted proxies', () => {
   })
 })
 
-test('with the setting off, nothing is filled in', async () => {
-  const plain = await startGateway({ variables: { SLUICE_GATEWAY_ADD_IP: 'false' } })
-  expect(await ipsOf(plain, [{}, { ip: '203.0.113.7' }])).toEqual([undefined, '203.0.113.7'])
-  await plain.stop()
+describe('with the settings off', () => {
+  beforeAll(async () => {
+    const variables = { SLUICE_GATEWAY_ADD_IP: 'false', SLUICE_GATEWAY_CORRECT_TIMESTAMPS: 'false' }
+    gateway = await startGateway({ variables })
+  })
+
+  afterAll(() => gateway.stop())
+
+  test('no address is filled in', async () => {
+    expect(await ipsOf(gateway, [{}, { ip: '203.0.113.7' }])).toEqual([undefined, '203.0.113.7'])
+  })
+
+  test('no time is corrected', async () => {
+    expect(await correctionMs(gateway, '/v1/batch')).toBe(0)
+  })
 })
 
 describe('where it listens on :: as in a cluster with IPv6', () => {

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { basic, type Reply, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
@@ -231,7 +231,7 @@ describe('a client whose requests were refused too often', () => {
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   })
 
-  test('without a known key is answered 429 for gzip, and others at its address only if theirs names no key in the head', async () => {
+  test('without a known key is answered 429 for gzip, and others at its address only if theirs begins with no known key', async () => {
     const keys = gzipSync(`{${'"writeKey":"a","writeKey":"b",'.repeat(4_000)}"x":1}`)
     const network = '2001:db8:1:2'
     const packed = gzipSync(JSON.stringify({ ...large, writeKey: 'OTHER' }))
@@ -241,11 +241,23 @@ describe('a client whose requests were refused too often', () => {
       others: [
         [packed, from('2001:db8:1:3::2')],
         [packed, { ...basic('OTHER'), ...from(`${network}::1`) }],
+        [gzipSync(JSON.stringify({ writeKey: 'OTHER', ...large })), from(`${network}::1`)],
         [{ ...large, writeKey: 'OTHER' }, from(`${network}::1`)],
       ],
     })
-    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   })
+})
+
+test.each([
+  ['deflate', deflateSync],
+  ['brotli', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+  ['gzip of gzip', (text: Buffer) => gzipSync(gzipSync(text))],
+])('a body in %s is refused with the compression that it may have', async (_, pack) => {
+  const reply = await gateway.post('/v1/track', pack(Buffer.from(JSON.stringify(message))), basic('OTHER'))
+  expect([reply.status, reply.body['code']]).toEqual([400, 'malformed_json'])
+  expect(reply.body['message']).toContain('in gzip, once')
 })
 
 describe('a request whose body is dense', () => {

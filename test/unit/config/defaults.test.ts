@@ -54,6 +54,7 @@ test('every key has its default when nothing is set', () => {
       requestTimeoutMs: 10_000,
       maxConnections: 10_000,
       addIp: true,
+      correctTimestamps: true,
       trustedProxies: [],
       shutdownDelayMs: 5_000,
     },

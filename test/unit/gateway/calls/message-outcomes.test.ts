@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { rejectedReasons } from '../../../../src/gateway/messages/reasons.ts'
 import { maxRejectedNamed, MessageOutcomes } from '../../../../src/gateway/calls/message-outcomes.ts'
 
 const longId = 'x'.repeat(101)
@@ -34,6 +35,32 @@ describe('the answer to a request', () => {
     const outcomes = new MessageOutcomes()
     outcomes.leaveOut('event_not_defined', 0, item)
     expect(JSON.parse(outcomes.answer().body).rejected).toEqual([{ index: 0, reason: 'event_not_defined' }])
+  })
+
+  test('to a single call says that nothing was taken, and what to do', () => {
+    const outcomes = new MessageOutcomes()
+    outcomes.leaveOut('event_not_defined', 0, { messageId: 'm' }, 'Set event.')
+    expect(JSON.parse(outcomes.answerToSingle().body)).toEqual({
+      success: false,
+      message: 'Set event.',
+      rejected: [{ index: 0, messageId: 'm', reason: 'event_not_defined' }],
+      rejectedCount: 1,
+    })
+    expect(outcomes.answerToSingle().status).toBe(200)
+  })
+
+  test('to a single call has a text for each reason', () => {
+    for (const reason of rejectedReasons) {
+      const outcomes = new MessageOutcomes()
+      outcomes.leaveOut(reason, 0, {})
+      expect(JSON.parse(outcomes.answerToSingle().body).message).toMatch(/^[A-Z].*\.$/)
+    }
+  })
+
+  test('to a single call whose message was taken is that of a batch', () => {
+    const outcomes = new MessageOutcomes()
+    outcomes.take('track')
+    expect(outcomes.answerToSingle()).toEqual({ status: 200, body: '{"success":true}' })
   })
 
   test('names no more than a hundred, and counts all', () => {

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { RefusalBudgets } from '../../../../src/gateway/calls/refusal-budgets.ts'
 import { client, trackingOf } from '../../../support/tracking.ts'
 
 const slow = {
@@ -56,5 +59,52 @@ describe('a source that may send one message a second', () => {
     expect(await send('{"writeKey":"KEY","batch":[')).toMatchObject({ status: 429, retryAfterS: 1 })
     expect(await send('{"writeKey":"FREE","batch":[{"writeKey":"KEY"}')).toMatchObject({ status: 400 })
     expect(await send('{"writeKey":"KEY","batch":[{"writeKey":"NOPE"}')).toMatchObject({ status: 429 })
+  })
+})
+
+const half = (body: Buffer) => body.subarray(0, body.length / 2)
+
+function calls() {
+  // Each look at this clock takes 20 ms, so each request seems to take that long.
+  const clock = { nowMs: 0, stepMs: 20 }
+  const budgets = new RefusalBudgets(() => (clock.nowMs += clock.stepMs))
+  const tracking = trackingOf({ sources: [slow, free], ackTimeoutMs: 50, bufferBytes: 2 ** 30, budgets })
+  const send = async (body: Buffer, address = client.address) => {
+    const answer = await tracking.handle('batch', Buffer.from(body), undefined, { ...client, address })
+    return answer.code ?? answer.status
+  }
+  return { send, clock }
+}
+
+describe('a source over its rate whose key is only in a body in gzip', () => {
+  const messages = Array.from({ length: 100 }, () => ({
+    type: 'page',
+    userId: 'u',
+    messageId: randomUUID(),
+  }))
+  const first = (writeKey: string) => gzipSync(JSON.stringify({ writeKey, batch: messages }))
+  const last = (writeKey: string) => gzipSync(JSON.stringify({ batch: messages, writeKey }))
+
+  test('is refused by the beginning of its body, and others at its address are not', async () => {
+    const { send } = calls()
+    expect(await send(first('KEY'))).toBe(200)
+    expect(await send(first('KEY'))).toBe('rate_limited')
+    expect(await send(half(first('KEY')))).toBe('rate_limited')
+    expect(await send(first('FREE'))).toBe(200)
+    expect(await send(last('FREE'))).toBe(200)
+    expect(await send(half(first('FREE')))).toBe('malformed_json')
+  })
+
+  test('is charged if its key comes after its messages, and then keeps nobody from sending whose key comes first', async () => {
+    const { send, clock } = calls()
+    expect(await send(last('KEY'))).toBe(200)
+    let sent = 0
+    while ((await send(last('KEY'))) === 'rate_limited') expect(++sent).toBeLessThan(1_000)
+    clock.stepMs = 0
+    expect(await send(half(last('KEY')))).toBe('refused_too_often')
+    expect(await send(last('FREE'))).toBe('refused_too_often')
+    expect(await send(first('FREE'))).toBe(200)
+    expect(await send(last('FREE'), '203.0.113.8')).toBe(200)
+    expect(sent).toBeGreaterThan(20)
   })
 })

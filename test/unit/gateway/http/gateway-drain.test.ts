@@ -50,6 +50,7 @@ async function begin(
     ...times,
     maxConnections: 100,
     addIp: false,
+    correctTimestamps: true,
     trustedProxies: [],
   })
   const port = await server.listen({ host, port: 0 })

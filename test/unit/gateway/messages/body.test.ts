@@ -21,7 +21,7 @@ function notJsonIn(text: string): number[] | string {
   const work = new RequestWork(bytes.length, bytes.length)
   const scanned = scanBatch(bytes, defaultLimits, work)
   if (!scanned.ok) return scanned.fault
-  const called = readCall('batch', scanned, { ip: undefined, work }, setting)
+  const called = readCall('batch', scanned, { client: { ip: undefined }, work }, setting)
   if (!called.ok) return called.answer.body
   const { items, surroundings } = called
   return Array.from({ length: items.length }, (_, index) => index).filter((index) => {

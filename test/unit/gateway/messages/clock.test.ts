@@ -38,6 +38,18 @@ describe('a corrected timestamp', () => {
     ],
     ['other zones', '2026-03-01T13:59:00+02:00', '2026-03-01T07:00:00-05:00', '2026-03-01T11:59:00.000Z'],
     ['an import of old data', '2009-11-10T23:00:00Z', received, '2009-11-10T23:00:00.000Z'],
+    [
+      'a request that was under way for nearly a second',
+      '2026-03-01T11:59:00.000Z',
+      '2026-03-01T11:59:59.001Z',
+      '2026-03-01T11:59:00.000Z',
+    ],
+    [
+      'a clock that is a second late',
+      '2026-03-01T11:59:00.000Z',
+      '2026-03-01T11:59:59.000Z',
+      '2026-03-01T11:59:01.000Z',
+    ],
     ['no sentAt', '2009-11-10T23:00:00Z', undefined, '2009-11-10T23:00:00.000Z'],
     ['a sentAt that is none', '2009-11-10T23:00:00Z', 'now', '2009-11-10T23:00:00.000Z'],
     ['no time of its own', undefined, received, received],
@@ -76,9 +88,18 @@ describe('a corrected timestamp', () => {
     expect(corrected(original, received, arrival)).toBeUndefined()
   })
 
+  test('is the time that was given, if times are kept', () => {
+    const kept = arrivalAt(Date.parse(received), false)
+    expect(corrected('2020-03-01T10:59:50Z', '2026-03-01T11:00:00Z', kept)).toBe('2020-03-01T10:59:50.000Z')
+    expect(corrected(undefined, '2026-03-01T11:00:00Z', kept)).toBe(received)
+  })
+
   test('does not depend on what the client’s clock is wrong by', () => {
     const ms = fc.integer({ min: Date.UTC(1990), max: Date.UTC(2090) })
-    const skew = fc.integer({ min: -3e11, max: 3e11 })
+    // An error of less than a second isn't corrected.
+    const skew = fc
+      .integer({ min: -3e11, max: 3e11 })
+      .filter((error) => Math.abs(error) >= 1_000 || error === 0)
     fc.assert(
       fc.property(ms, fc.nat(1e9), skew, (receivedMs, waitedMs, skewMs) => {
         const original = formatTimestamp(receivedMs - waitedMs + skewMs)

@@ -6,6 +6,7 @@ import { maxMessageBytes } from '../../../../src/gateway/messages/request-limits
 import { SharedObject } from '../../../../src/gateway/messages/shared-object.ts'
 import { enter } from '../../../../src/message/enter.ts'
 import { defaultLimits } from '../../../../src/message/limits.ts'
+import { outlineOf } from '../../../../src/message/json/outline.ts'
 import { parseBody, spelledMessage } from '../../message/json-text.ts'
 
 const receivedAt = '2026-03-01T12:00:00.000Z'
@@ -53,6 +54,17 @@ describe('a message that is taken', () => {
     const message = written(sent)
     expect(message).toEqual({ ...sent, timestamp: receivedAt, receivedAt })
     expect(Object.keys(message)).toEqual([...Object.keys(sent), 'timestamp', 'receivedAt'])
+  })
+
+  test('has an empty object in place of an empty list, as PHP writes it', () => {
+    const lists = { context: [], integrations: [], properties: [], traits: [] }
+    const objects = { context: {}, integrations: {}, properties: {}, traits: {} }
+    expect(written({ ...track, ...lists })).toMatchObject(objects)
+    expect(written(outlineOf(JSON.stringify({ ...track, ...lists })))).toMatchObject(objects)
+    expect(written({ ...track, ...lists, x: [] }, { context: shared({ a: 1 }) })).toMatchObject({
+      context: { a: 1 },
+      x: [],
+    })
   })
 
   test('gets a messageId of its own where it has none', () => {
@@ -156,7 +168,8 @@ describe('a message is left out when', () => {
     ['an event is empty', { ...track, event: '' }, 'event_not_defined'],
     ['an event is a number', { ...track, event: 7 }, 'event_not_string'],
     ['properties are text', { ...track, properties: 'x' }, 'properties_not_object'],
-    ['properties are a list', { ...track, properties: [] }, 'properties_not_object'],
+    ['properties are a list', { ...track, properties: [1] }, 'properties_not_object'],
+    ['an id is an empty list', { ...track, userId: [] }, 'id_not_string'],
     ['traits are text', { type: 'identify', userId: 'u1', traits: 'x' }, 'traits_not_object'],
     ['a group has no groupId', { type: 'group', userId: 'u1' }, 'group_id_not_defined'],
     ['an alias has no previousId', { type: 'alias', userId: 'u1' }, 'no_previous_id'],
