@@ -557,40 +557,6 @@ describe('what is written', () => {
   })
 })
 
-describe('browsers', () => {
-  test('may ask first, on every path', async () => {
-    for (const path of ['/v1/t', '/v1/batch', '//v1/m/']) {
-      const response = await fetch(`${gateway.origin}${path}`, {
-        method: 'OPTIONS',
-        redirect: 'manual',
-        headers: {
-          origin: 'https://shop.example',
-          'access-control-request-method': 'POST',
-          'access-control-request-headers': 'authorization,content-type,x-retry-count',
-        },
-      })
-      expect(response.status).toBe(204)
-      expect(response.headers.get('access-control-allow-origin')).toBe('https://shop.example')
-      expect(response.headers.get('access-control-allow-credentials')).toBe('true')
-      expect(response.headers.get('access-control-allow-methods')).toContain('POST')
-      expect(response.headers.get('access-control-allow-headers')?.split(/, */)).toEqual(
-        expect.arrayContaining(['authorization', 'content-type', 'x-retry-count']),
-      )
-    }
-  })
-
-  test('may read every answer', async () => {
-    const replies = [
-      await gateway.post('/v1/t', { userId: 'u1', event: 'E' }, { ...basic('KEY'), 'x-retry-count': '2' }),
-      await gateway.post('/v1/t', '{', basic('KEY')),
-      await gateway.post('/v1/t', {}, basic('NOPE')),
-      await gateway.post('/v1/nothing', {}),
-    ]
-    expect(replies.map(({ status }) => status)).toEqual([200, 400, 401, 404])
-    for (const { headers } of replies) expect(headers.get('access-control-allow-origin')).toBe('*')
-  })
-})
-
 describe('the document about the API', () => {
   test('is served, and so is a page that shows it', async () => {
     const api = await fetch(`${gateway.origin}/openapi.json`)
