@@ -89,7 +89,7 @@ export default defineConfig({
           include: comparing,
           setupFiles: ['test/support/seed.ts'],
           testTimeout: 60_000,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },

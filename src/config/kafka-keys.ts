@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import {
   boolean,
   bytes,
@@ -29,7 +30,7 @@ export function groupIdFor(topicPrefix: string): string {
 export const kafkaKeys = {
   brokers: texts({
     default: [],
-    item: { accepts: isBroker, expected: 'host:port' },
+    item: { accepts: isBroker, expected: 'host:port, such as kafka-1:9092 or [::1]:9092' },
     alias: 'KAFKA_BROKERS',
     description: 'A few brokers to connect to first. The client learns the others from them.',
   }),
@@ -160,11 +161,9 @@ function isExtension(item: string): boolean {
   return /^[A-Za-z]+=[\x20-\x7e]+$/.test(item) && !item.startsWith('auth=')
 }
 
-/**
- * Returns true for a broker's address. Accepts only names and IPv4 addresses, because kafkajs splits the
- * address at the first colon.
- */
+/** Returns true for a broker's address: a name or an IP address, and a port. IPv6 is in brackets. */
 function isBroker(item: string): boolean {
-  const port = Number(/^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(item)?.[1])
-  return port >= 1 && port <= 65_535
+  const [, name = '', ipv6, port] = /^([A-Za-z0-9._-]+|\[([^\]]+)\]):(\d{1,5})$/.exec(item) ?? []
+  const isHost = ipv6 === undefined ? name !== '' : isIPv6(ipv6)
+  return isHost && Number(port) >= 1 && Number(port) <= 65_535
 }

@@ -45,13 +45,15 @@ export type ExtraPlan = {
 
 /**
  * An additional listener. Its clients are told to connect to the port `advertised`, for example the port of a
- * proxy. Default of `advertised`: the listener's own port.
+ * proxy, at the host `advertisedHost`. The defaults are the listener's own port, and its own address.
  */
 export type ExtraListener = {
   name: string
   protocol: 'PLAINTEXT' | 'SSL' | 'SASL_PLAINTEXT' | 'SASL_SSL'
   port: number
   advertised?: number
+  host?: string
+  advertisedHost?: string
 }
 
 const startTimeoutMs = 60_000
@@ -145,12 +147,15 @@ export class JavaNode implements KafkaNode {
       voters,
       listeners: [
         client,
-        ...listeners.map(({ name, port }) => `${name}://127.0.0.1:${port}`),
+        ...listeners.map(({ name, port, host = '127.0.0.1' }) => `${name}://${host}:${port}`),
         `CONTROLLER://127.0.0.1:${ports.controller}`,
       ],
       advertised: [
         client,
-        ...listeners.map(({ name, port, advertised = port }) => `${name}://127.0.0.1:${advertised}`),
+        ...listeners.map(
+          ({ name, port, advertised = port, host = '127.0.0.1', advertisedHost = host }) =>
+            `${name}://${advertisedHost}:${advertised}`,
+        ),
       ],
       protocols: Object.fromEntries(listeners.map(({ name, protocol }) => [name, protocol])),
       interBroker: 'PLAINTEXT',

@@ -131,9 +131,7 @@ class Seeds {
       seedBroker.versions = null
       return seedBroker
     }
-    const at = address.lastIndexOf(':')
-    const place = { host: address.slice(0, at), port: Number(address.slice(at + 1)) }
-    const connectionPool = await this.#builder.build(place)
+    const connectionPool = await this.#builder.build(placeOf(address))
     return this.#pool.createBroker({ connectionPool, logger: rootLogger })
   }
 }
@@ -208,8 +206,15 @@ function cannotBeRepeated(error: unknown): boolean {
   return error instanceof kafkajs.KafkaJSError && !error.retriable
 }
 
-function addressOf({ host, port }: Pick<ConnectionPool, 'host' | 'port'>): string {
-  return `${host}:${port}`
+type BrokerPlace = { readonly host: string; readonly port: number }
+
+function placeOf(address: string): BrokerPlace {
+  const at = address.lastIndexOf(':')
+  return { host: address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(address.slice(at + 1)) }
+}
+
+function addressOf({ host, port }: BrokerPlace): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 /** Says in words what an address did. */

@@ -14,9 +14,22 @@ export async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise
   }
 }
 
-/** Resolves once this client has connected and logged in to a broker. Rejects when the client gives up. */
-export function reach(kafka: Kafka): Promise<void> {
-  return withAdmin(kafka, () => Promise.resolve())
+/** The host and port at which a broker wants to be reached, as its `advertised.listeners` has them. */
+export type AdvertisedPlace = { readonly host: string; readonly port: number }
+
+/**
+ * Connects and logs in to a broker. Returns the places at which the brokers of its cluster want to be reached.
+ * Rejects when the client gives up.
+ */
+export async function reach(kafka: Kafka): Promise<readonly AdvertisedPlace[]> {
+  const opened = openPartwiseCluster(kafka)
+  try {
+    await opened.cluster.connect()
+    await opened.cluster.refreshMetadata()
+    return opened.metadata?.brokers ?? []
+  } finally {
+    await opened.close()
+  }
 }
 
 /** Returns the id of a Kafka cluster. Two clusters have different ids, even if they have the same address. */

@@ -5,9 +5,10 @@ import { LoginError, ReportedTroubles } from '../../http/login-error.ts'
 import { isKafkaError, isProtocolError, OtherLogError, SilentKafkaError } from '../../kafka/wire/errors.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { refuseUnfitBroker } from './broker-check.ts'
+import { unknownPlaces } from './broker-names.ts'
 import { kafkaSettings } from './settings.ts'
 import { StartError, inTime } from './start-error.ts'
-import { reach } from '../../kafka/cluster/with-admin.ts'
+import { type AdvertisedPlace, reach } from '../../kafka/cluster/with-admin.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
@@ -36,15 +37,34 @@ export async function openKafka(
       : reachWithinMs.alone
   const problem = (reason: string) => problemOf(config, troubles.unreached ?? reason, troubles)
   const impatient = clientOf(settings, log, 'impatient', troubles)
+  let places: readonly AdvertisedPlace[]
   try {
-    await inTime(reach(impatient), withinMs, () => problem(`no answer within ${withinMs / 1000} s`))
+    places = await inTime(reach(impatient), withinMs, () => problem(`no answer within ${withinMs / 1000} s`))
   } catch (cause) {
     if (!isOfKafka(cause)) throw cause
     if (isProtocolError(cause, unknownMechanism)) troubles.take(mechanismAdvice(settings))
     throw new StartError(problem(cause.message), { cause })
   }
+  await refuseUnknownNames(config, places, log)
   await askKafka(config, refuseUnfitBroker(impatient, config, { role, settings }, log))
   return clientOf(settings, log)
+}
+
+/**
+ * Throws if this machine can resolve none of the names that the brokers give themselves, because clients
+ * connect to these names. If it can resolve some, the others may belong to brokers that don't run now.
+ */
+async function refuseUnknownNames(
+  { kafka }: Config,
+  places: readonly AdvertisedPlace[],
+  log: Log,
+): Promise<void> {
+  const unknown = await unknownPlaces(places)
+  if (unknown.length === 0) return
+  const problem = `this machine can not resolve the name of ${unknown.join(', ')}, where brokers ask to be reached: set advertised.listeners of the brokers to names that clients can resolve, or kafka.brokers (SLUICE_KAFKA_BROKERS) to the listener that is meant for this network`
+  if (unknown.length === places.length)
+    throw new StartError(`Kafka answers at ${kafka.brokers.join(',')}, but ${problem}.`)
+  log.warn({ brokers: unknown }, `kafka: ${problem}`)
 }
 
 const unknownMechanism: ReadonlySet<string> = new Set(['UNSUPPORTED_SASL_MECHANISM'])
