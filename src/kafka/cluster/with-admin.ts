@@ -18,8 +18,8 @@ export async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise
 export type AdvertisedPlace = { readonly host: string; readonly port: number }
 
 /**
- * Connects and logs in to a broker. Returns the places at which the brokers of its cluster want to be reached.
- * Rejects when the client gives up.
+ * Connects and logs in to a broker. Returns the places at which the brokers of its cluster want to be
+ * reached. Rejects when the client gives up.
  */
 export async function reach(kafka: Kafka): Promise<readonly AdvertisedPlace[]> {
   const opened = openPartwiseCluster(kafka)

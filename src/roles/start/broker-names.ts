@@ -2,7 +2,9 @@ import { lookup } from 'node:dns/promises'
 import { within } from '../../async/within.ts'
 import type { AdvertisedPlace } from '../../kafka/cluster/with-admin.ts'
 
-/** The time after which a name counts as known, in milliseconds: its server is slow, and others will ask it. */
+/**
+ * The time after which a name counts as known, in milliseconds: its server is slow, and others will ask it.
+ */
 const lookupMs = 1_000
 
 /** Returns those of the places whose names don't exist for this machine, as `host:port`. */

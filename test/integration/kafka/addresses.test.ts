@@ -30,7 +30,7 @@ test('a broker can have an IPv6 address', async () => {
 
 test.each([
   ['topics', 'check'],
-  ['send', '--source', 'shop', '{}'],
+  ['send', '--source', 'shop', '{"type":"track","userId":"u1","event":"E"}'],
 ])(
   'sluice %s says that brokers give themselves a name that nobody knows here, and does not try again',
   async (...args) => {
