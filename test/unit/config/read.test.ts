@@ -69,9 +69,23 @@ describe('readConfig', () => {
   })
 
   it.each([
-    ['SLUICE_KAFKA_BROKERS', 'localhost', 'expected host:port, with commas between them'],
-    ['SLUICE_KAFKA_BROKERS', 'a:1,b:70000', 'expected host:port, with commas between them'],
-    ['SLUICE_KAFKA_BROKERS', 'a:1,,b:2', 'expected host:port, with commas between them'],
+    ['SLUICE_KAFKA_BROKERS', '::1:9092', 'such as kafka-1:9092 or [::1]:9092'],
+    ['SLUICE_KAFKA_BROKERS', '[::g]:9092', 'such as kafka-1:9092 or [::1]:9092'],
+    [
+      'SLUICE_KAFKA_BROKERS',
+      'localhost',
+      'expected host:port, such as kafka-1:9092 or [::1]:9092, with commas between them',
+    ],
+    [
+      'SLUICE_KAFKA_BROKERS',
+      'a:1,b:70000',
+      'expected host:port, such as kafka-1:9092 or [::1]:9092, with commas between them',
+    ],
+    [
+      'SLUICE_KAFKA_BROKERS',
+      'a:1,,b:2',
+      'expected host:port, such as kafka-1:9092 or [::1]:9092, with commas between them',
+    ],
     ['SLUICE_KAFKA_TOPIC_PREFIX', 'a b', 'expected up to 100 of A-Z a-z 0-9 . _ -'],
     ['SLUICE_KAFKA_SESSION_TIMEOUT', '5s', 'expected a duration from 6s to 5m'],
     ['SLUICE_KAFKA_SESSION_TIMEOUT', '30', 'expected a duration from 6s to 5m'],
