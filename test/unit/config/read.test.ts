@@ -69,8 +69,16 @@ describe('readConfig', () => {
   })
 
   it.each([
-    ['SLUICE_KAFKA_BROKERS', '::1:9092', 'such as kafka-1:9092 or [::1]:9092'],
-    ['SLUICE_KAFKA_BROKERS', '[::g]:9092', 'such as kafka-1:9092 or [::1]:9092'],
+    [
+      'SLUICE_KAFKA_BROKERS',
+      '::1:9092',
+      'expected host:port, such as kafka-1:9092 or [::1]:9092, with commas between them',
+    ],
+    [
+      'SLUICE_KAFKA_BROKERS',
+      '[::g]:9092',
+      'expected host:port, such as kafka-1:9092 or [::1]:9092, with commas between them',
+    ],
     [
       'SLUICE_KAFKA_BROKERS',
       'localhost',
