@@ -23,7 +23,7 @@ let isRepaired = false
 beforeAll(async () => {
   receiver = await startReceiver({
     '/crm': (request, response, nth) => answer(isRepaired ? 200 : 500)(request, response, nth),
-    '/gone': answer(410),
+    '/gone': answer(404),
     '/ops': answer(200),
     '/deaf': answer(500),
     '/older': answer(200),

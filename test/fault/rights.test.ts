@@ -74,7 +74,7 @@ beforeAll(async () => {
   kafka = await startAuthorizedKafka([...roles, ...growing].map(nameOf))
   receiver = await startReceiver({
     '/crm': inTurn(answer(503), answer(200)),
-    '/gone': answer(410),
+    '/gone': answer(404),
     '/vips': answer(200),
   })
   const hooks = (path: string) => [{ url: `${receiver.origin}${path}` }]

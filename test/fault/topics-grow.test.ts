@@ -34,7 +34,7 @@ test('a growth from 3 to 7 partitions that is killed again and again, beside a p
   const customer = createAudienceCustomer({ random: new Random(seed + 1), behaviours })
   const shop = { isWell: false }
   const down: Script = (_request, response) => response.writeHead(shop.isWell ? 200 : 503).end()
-  const receiver = await startReceiver({ '/crm': customer.script, '/down': down, '/gone': answer(410) })
+  const receiver = await startReceiver({ '/crm': customer.script, '/down': down, '/gone': answer(404) })
   const scene = await setGrowingScene(receiver)
   const { prefix } = scene
   const folders = Array.from({ length: workers }, () => mkdtempSync(join(tmpdir(), 'sluice-state-')))

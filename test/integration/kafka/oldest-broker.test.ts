@@ -20,7 +20,7 @@ let receiver: Receiver
 
 beforeAll(async () => {
   broker = await startSingleBroker({ version: oldest })
-  receiver = await startReceiver({ '/hook': inTurn(answer(503), answer(200)), '/gone': answer(410) })
+  receiver = await startReceiver({ '/hook': inTurn(answer(503), answer(200)), '/refusing': answer(404) })
 }, downloadMs)
 
 afterAll(async () => {
@@ -45,7 +45,7 @@ test(`the oldest Kafka takes the topics as they are printed, and what is sent is
     sources: [{ id: 'shop', writeKeys: ['KEY'] }],
     destinations: [
       { id: 'crm', sources: ['shop'], hooks: hook('/hook') },
-      { id: 'gone', sources: ['shop'], hooks: hook('/gone') },
+      { id: 'refusing', sources: ['shop'], hooks: hook('/refusing') },
     ],
   })
   const prefix = randomPrefix()

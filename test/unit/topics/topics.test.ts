@@ -90,7 +90,7 @@ test('every topic has the same number of partitions, but for those that all memb
   const read = table.filter(({ topic }) => !ofAll.has(topic))
   expect(new Set(read.map(({ partitions }) => partitions))).toEqual(new Set([12]))
   const whole = table.filter(({ topic }) => ofAll.has(topic))
-  expect(whole.map(({ partitions }) => partitions)).toEqual([1, 1, 1, 1])
+  expect(whole.map(({ partitions }) => partitions)).toEqual([1, 1, 1, 1, 1])
 })
 
 test('the group subscribes to each topic that has a subscription, and to the tiers that are there', () => {
