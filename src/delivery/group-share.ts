@@ -28,13 +28,24 @@ export class GroupShare {
   }
 
   /**
-   * Returns this worker's part of a destination's rate limit. `undefined`: the destination has no limit,
-   * or the worker has no partitions.
+   * Returns this worker's part of a destination's rate limit at present. `undefined`: the destination has no
+   * limit, or the worker has no partitions.
    */
   rateOf(destination: Pick<DestinationDefinition, 'id' | 'rateLimit'> | undefined): Rate | undefined {
-    const limit = destination?.rateLimit
-    if (destination === undefined || limit === undefined || this.#share === 0) return undefined
-    const share = this.#share + this.#differenceOf(destination.id)
+    return destination && this.#partOf(destination.rateLimit, this.#differenceOf(destination.id))
+  }
+
+  /**
+   * Returns this worker's part as if nobody lent anything. The parts of all workers add up to the limit at
+   * any time.
+   */
+  evenRateOf({ rateLimit }: Pick<DestinationDefinition, 'rateLimit'>): Rate | undefined {
+    return this.#partOf(rateLimit, 0)
+  }
+
+  #partOf(limit: Rate | undefined, difference: number): Rate | undefined {
+    if (limit === undefined || this.#share === 0) return undefined
+    const share = this.#share + difference
     return { perSecond: limit.perSecond * share, burst: Math.max(1, Math.floor(limit.burst * share)) }
   }
 }

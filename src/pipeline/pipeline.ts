@@ -163,9 +163,12 @@ class DeliveryPipeline implements Pipeline {
   }
 
   paceOf(destinationId: string): DestinationPace | undefined {
-    const isOn = this.#options.catalog().destinations.get(destinationId)?.state === 'on'
-    const limits = isOn ? this.#limitsOf(destinationId) : undefined
-    return limits && { inFlight: limits.cap, perSecond: limits.rate?.perSecond }
+    const destination = this.#options.catalog().destinations.get(destinationId)
+    if (destination?.state !== 'on') return undefined
+    const endpoint = this.#endpoints.of(destination)
+    // What is lent changes from second to second. The even parts of all processes add up to the limit.
+    const rate = laneRateOf(endpoint, this.#groupShare.evenRateOf(destination))
+    return { inFlight: laneCapOf(endpoint), perSecond: rate?.perSecond }
   }
 
   *lowered(): Generator<string> {

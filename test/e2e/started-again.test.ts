@@ -11,10 +11,10 @@ import { newIds, type Scene, setShopScene } from './scene.ts'
 const sessionTimeout = '2m'
 /**
  * Settings of the workers. A new process waits for `settleMs`, until no request of the killed process can be
- * in flight. This is the delivery timeout of 2 s, and 3 s more.
+ * in flight. This is the delivery timeout of 5 s, and 3 s more. On a busy machine, a process needs seconds to start.
  */
-const variables = { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout, SLUICE_DELIVERY_TIMEOUT: '2s' }
-const settleMs = 5_000
+const variables = { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout, SLUICE_DELIVERY_TIMEOUT: '5s' }
+const settleMs = 8_000
 
 const resting = 'requests of the killed process that this one replaces may still be in flight'
 const removal = 'removed a former process of this worker from the group'
@@ -110,7 +110,7 @@ describe('a worker with an instance id that was killed and is started again', ()
   })
 
   test('stops at once while it rests', async () => {
-    const own = await setShopScene(receiver.url('/stopped'), variables)
+    const own = await setShopScene(receiver.url('/stopped'), { ...variables, SLUICE_DELIVERY_TIMEOUT: '1m' })
     const former = await start(own, 'pod-0')
     await former.kill()
     const again = await start(own, 'pod-0', { isUnready: true })

@@ -142,7 +142,7 @@ export async function startTrials(): Promise<Trials> {
   }
 }
 
-/** The headers that every request has in addition to the headers of its hook. */
+/** The headers that every request has in addition to the headers of its hook, and to `accept`. */
 const ownHeaders = [
   'connection',
   'content-length',
@@ -153,6 +153,8 @@ const ownHeaders = [
   'webhook-signature',
   'webhook-timestamp',
   'x-signature',
+  'x-sluice-attempt',
+  'x-sluice-message-id',
 ]
 
 /**
@@ -181,8 +183,10 @@ function expectAsMeant(
   expect(request.path).toBe(path)
   expect(request.body.toString()).toBe(body)
   const received = pairsOf(request.rawHeaders)
+  const chosen = headers.map(([name]) => name.toLowerCase())
+  const accept = chosen.includes('accept') ? [] : ['accept']
   expect(received.map(([name]) => name.toLowerCase()).toSorted()).toEqual(
-    [...ownHeaders, ...headers.map(([name]) => name.toLowerCase())].toSorted(),
+    [...ownHeaders, ...accept, ...chosen].toSorted(),
   )
   expect(received).toEqual(expect.arrayContaining([...headers]))
   expect(request.headers).toMatchObject({

@@ -42,6 +42,8 @@ export function replayRemainder(options: RemainderOptions, written: Written): Re
   let ends: ReadonlyMap<number, number> | undefined
   /** The end of what was known when the records had left the topic `replays`. */
   let leftAt: number | undefined
+  /** What was known last. No more can be left now. */
+  let atMost: number | undefined
   return {
     async left() {
       ends ??= await lag.endsOf(topic)
@@ -50,9 +52,9 @@ export function replayRemainder(options: RemainderOptions, written: Written): Re
       // Without the topic, nobody knows what waits in the queues.
       if (board === undefined) return behind
       const inQueues = replayedOf(board, written.destinationIds ?? thoseOn(options, board), now())
-      if (behind > 0) return Math.min(written.records, behind + inQueues)
+      if (behind > 0) return (atMost = Math.min(written.records, behind + inQueues))
       leftAt ??= board.position
-      if (!board.isCompleteSince(leftAt, now())) return undefined
+      if (!board.isCompleteSince(leftAt, now())) return atMost
       return Math.min(written.records, inQueues)
     },
   }

@@ -96,7 +96,7 @@ describe.each(Object.entries(clouds))('%s', (_, { manners, lacks }) => {
     cloud.manners = manners
     const config = configOf('warn', randomPrefix())
     const lines = await applyTopicTable(config, log)
-    expect(lines.filter((line) => line.startsWith('created'))).toHaveLength(16)
+    expect(lines.filter((line) => line.startsWith('created'))).toHaveLength(17)
     expect(lines.join('\n')).toMatch(new RegExp(`^(refused|differs).*${lacks}`, 'm'))
     await refuseWrongTopics(await openKafka(config, log, 'worker'), config, log)
     // Applies the table again, now that the topics exist.
