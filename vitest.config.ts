@@ -77,7 +77,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // Most of these tests only compute. The tests of `integration` and `e2e` wait half of the time. So they run
-          // later, and five files at a time.
+          // later, and four files at a time.
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
@@ -139,7 +139,7 @@ export default defineConfig({
           name: 'integration',
           // As in `unit`, the files share processes. A new process for each file would take a second of CPU time.
           isolate: false,
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
           exclude: measuring,
@@ -152,7 +152,7 @@ export default defineConfig({
       {
         test: {
           name: 'memory',
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: measuring,
           globalSetup: ['test/support/global-kafka.ts'],
@@ -165,7 +165,7 @@ export default defineConfig({
         test: {
           name: 'e2e',
           isolate: false,
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],

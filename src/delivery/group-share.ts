@@ -32,20 +32,18 @@ export class GroupShare {
    * limit, or the worker has no partitions.
    */
   rateOf(destination: Pick<DestinationDefinition, 'id' | 'rateLimit'> | undefined): Rate | undefined {
-    return destination && this.#partOf(destination.rateLimit, this.#differenceOf(destination.id))
+    if (destination === undefined || this.#share === 0) return undefined
+    return partOf(destination.rateLimit, this.#share + this.#differenceOf(destination.id))
   }
 
   /**
-   * Returns this worker's part as if nobody lent anything. The parts of all workers add up to the limit at
-   * any time.
+   * Returns this worker's part as if nobody lent anything. The parts of all workers add up to the limit.
    */
   evenRateOf({ rateLimit }: Pick<DestinationDefinition, 'rateLimit'>): Rate | undefined {
-    return this.#partOf(rateLimit, 0)
+    return partOf(rateLimit, this.#share)
   }
+}
 
-  #partOf(limit: Rate | undefined, difference: number): Rate | undefined {
-    if (limit === undefined || this.#share === 0) return undefined
-    const share = this.#share + difference
-    return { perSecond: limit.perSecond * share, burst: Math.max(1, Math.floor(limit.burst * share)) }
-  }
+function partOf(limit: Rate | undefined, share: number): Rate | undefined {
+  return limit && { perSecond: limit.perSecond * share, burst: Math.max(1, Math.floor(limit.burst * share)) }
 }

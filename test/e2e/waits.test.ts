@@ -81,8 +81,10 @@ async function listed(): Promise<ReadonlyMap<string, Listed['health']>> {
 test('the list says how many messages wait, since when, and how long it takes, and 0 only if it is known', async () => {
   const health = await until('all is told', async () => {
     const now = await listed()
-    const drained = now.get('slow')?.['drainedInSeconds']
-    return now.get('held')?.['waiting'] === held.length && typeof drained === 'number' ? now : undefined
+    const { drainedInSeconds, perSecondLimit } = now.get('slow') ?? {}
+    // While the processes join, one of them may tell the part that it had before.
+    const isTold = typeof drainedInSeconds === 'number' && perSecondLimit === 5
+    return now.get('held')?.['waiting'] === held.length && isTold ? now : undefined
   })
   const of = (id: string) => health.get(id)
   expect(of('held')).toMatchObject({ drainedInSeconds: null, isLimitLowered: null })
@@ -90,7 +92,6 @@ test('the list says how many messages wait, since when, and how long it takes, a
   expect(of('idle')).toMatchObject({ waiting: 0, drainedInSeconds: 0, oldestWaitingSince: null })
   // What has failed and waits for its next try isn't waiting for its turn.
   expect(of('down')).toMatchObject({ waiting: 0 })
-  expect(of('slow')).toMatchObject({ perSecondLimit: 5 })
   const { waiting, drainedInSeconds } = of('slow') ?? {}
   expect(Number(drainedInSeconds)).toBeGreaterThan(Number(waiting) / 5 / 2)
   const { stdout } = await run('destinations', 'list')
