@@ -231,6 +231,10 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'producers: what fails, is repeated, or may be lost',
         imports: ['wire', 'cluster'],
       },
+      pen: {
+        about: 'the right to write to a log, held by one process: transactions with a fixed id',
+        imports: ['wire', 'cluster', 'produce'],
+      },
       'other-groups': {
         about: 'commits and lag of a group without being its member',
         imports: ['wire', 'cluster'],

@@ -1,6 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { errorCodes, protocolError } from '../wire/error-codes.ts'
-import { findCoordinator } from '../wire/group-messages.ts'
+import { type CoordinatorType, findCoordinator } from '../wire/group-messages.ts'
 import type { OpenCluster } from './open-cluster.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import { ask, type WireBroker, type WireRequest } from '../wire/wire.ts'
@@ -22,24 +22,27 @@ const elsewhere: ReadonlySet<number> = new Set([
 ])
 
 /**
- * A connection to the coordinator of a group. The connection is made when it is first used. After an error it
- * is made again. A broker answers the requests of a connection in their order, so one late answer holds back
- * all later answers. For this reason, the connection is closed when an answer is late.
+ * A connection to the coordinator of a group, or of a transactional id. The connection is made when it is
+ * first used. After an error it is made again. A broker answers the requests of a connection in their order,
+ * so one late answer holds back all later answers. For this reason, the connection is closed when an answer
+ * is late.
  */
 export class Coordinator {
   readonly #kafka: Kafka
-  readonly #groupId: string
+  readonly #id: string
   readonly #topic: string
+  readonly #type: CoordinatorType
   #opened: Opened | undefined
 
   /**
-   * Prepares the connection. `topic` may be any topic of the group. If none was given, the client would ask
-   * the brokers about all topics.
+   * Prepares the connection. `id` is a group id, or a transactional id. `topic` may be any topic of the group
+   * or the transaction. If none was given, the client would ask the brokers about all topics.
    */
-  constructor(kafka: Kafka, groupId: string, topic: string) {
+  constructor(kafka: Kafka, id: string, topic: string, type: CoordinatorType = 'group') {
     this.#kafka = kafka
-    this.#groupId = groupId
+    this.#id = id
     this.#topic = topic
+    this.#type = type
   }
 
   /**
@@ -58,7 +61,7 @@ export class Coordinator {
         return ask(broker, request)
       })
       const timeoutMs = Math.max(answerTimeoutMs, request.timeoutMs ?? 0)
-      const late = `the group's coordinator did not answer within ${timeoutMs} ms`
+      const late = `the ${this.#type}'s coordinator did not answer within ${timeoutMs} ms`
       const answer = await answerWithin(timeoutMs, answered, late, () => opened.client.readsFromMs)
       for (const code of codesOf(answer)) if (elsewhere.has(code)) throw protocolError(code)
       return answer
@@ -93,7 +96,7 @@ export class Coordinator {
     const brokers = cluster as unknown as Brokers
     const { errorCode, nodeId } = await ask(
       await brokers.brokerPool.findConnectedBroker(),
-      findCoordinator(this.#groupId),
+      findCoordinator(this.#id, this.#type),
     )
     if (errorCode !== errorCodes.NONE) throw protocolError(errorCode)
     return brokers.findBroker({ nodeId: String(nodeId) })

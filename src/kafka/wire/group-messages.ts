@@ -63,11 +63,16 @@ function versions(
 
 export type Coordinator = Answer & { readonly nodeId: number }
 
-export function findCoordinator(groupId: string): WireRequest<Coordinator> {
+/** Kafka's codes for the kinds of coordinators. */
+const coordinatorTypes = { group: 0, transaction: 1 } as const
+export type CoordinatorType = keyof typeof coordinatorTypes
+
+/** Asks for the coordinator of a group, or of a transactional id. */
+export function findCoordinator(id: string, type: CoordinatorType = 'group'): WireRequest<Coordinator> {
   return request(
     'FindCoordinator',
     [1, 2],
-    (out) => out.string(groupId).int8(0),
+    (out) => out.string(id).int8(coordinatorTypes[type]),
     (from) => {
       from.int32()
       const errorCode = from.int16()

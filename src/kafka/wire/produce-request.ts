@@ -41,6 +41,8 @@ export type ProduceRequest = {
   /** The producer's id. -1n if the producer isn't idempotent. */
   readonly producerId: bigint
   readonly producerEpoch: number
+  /** The id of the transaction of which the records are a part. Absent if there is no transaction. */
+  readonly transactionalId?: string
   /** The time of the records that have no time of their own, in epoch milliseconds. */
   readonly timestampMs: number
 }
@@ -62,6 +64,9 @@ export function produceRequest(
     read: readProduceAnswer,
   }
 }
+
+/** The bit of a batch's attributes that says that the batch is a part of a transaction. */
+const inTransaction = 0x10
 
 /** The value of `acks` with which the broker answers when all in-sync replicas have the records. */
 const acksOfAll = -1
@@ -111,10 +116,11 @@ function readProduceAnswer(body: Buffer, version: number): ProduceAnswer {
  * measures all records, and then writes each byte once.
  */
 export function writeProduceRequest(request: ProduceRequest): Buffer {
-  const { acks, timeoutMs, topicData, timestampMs } = request
+  const { acks, timeoutMs, topicData, timestampMs, transactionalId } = request
   const sizes = new Sizes()
   const batchBytes: number[] = []
-  let length = 2 + 2 + 4 + 4
+  const idBytes = bytesOf(transactionalId)
+  let length = 2 + Math.max(0, idBytes) + 2 + 4 + 4
   for (const { topic, partitions } of topicData) {
     length += 2 + Buffer.byteLength(topic) + 4
     for (const { messages } of partitions) {
@@ -125,7 +131,8 @@ export function writeProduceRequest(request: ProduceRequest): Buffer {
   }
 
   const out = new Writer(length, sizes)
-  out.int16(-1) // no transaction
+  out.int16(idBytes)
+  if (transactionalId !== undefined) out.text(transactionalId, idBytes)
   out.int16(acks)
   out.int32(timeoutMs)
   out.int32(topicData.length)
@@ -230,7 +237,7 @@ class Writer {
   batch(
     { messages, firstSequence = 0 }: ProducedPartition,
     bytes: number,
-    { producerId, producerEpoch, timestampMs }: ProduceRequest,
+    { producerId, producerEpoch, timestampMs, transactionalId }: ProduceRequest,
   ): void {
     const start = this.#at
     this.#int64(0n) // the broker sets the offset
@@ -238,7 +245,7 @@ class Writer {
     this.int32(0) // the leader's epoch, which isn't set (as in kafkajs)
     this.#int8(2)
     this.int32(0) // the checksum, which is written at the end
-    this.int16(0)
+    this.int16(transactionalId === undefined ? 0 : inTransaction)
     this.int32(messages.length - 1)
     const firstMs = messages[0]?.timestampMs ?? timestampMs
     let lastMs = firstMs
