@@ -189,6 +189,7 @@ const parts: Readonly<Record<string, Folder>> = {
       'login/kafka-settings.ts',
       'other-groups/group-lag.ts',
       'other-groups/group-state.ts',
+      'pen/pen.ts',
       'produce/copy-writer.ts',
       'produce/lossy-producer.ts',
       'produce/producer.ts',
@@ -258,6 +259,10 @@ const parts: Readonly<Record<string, Folder>> = {
     about: "workers lend each other their parts of the destinations' rate limits",
     imports: [],
     isPure: true,
+  },
+  'catalog-log': {
+    about: 'the catalog in a Kafka topic: signed records, sealed secrets, changes that are compared first',
+    imports: ['async', 'catalog', 'kafka', 'message'],
   },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',

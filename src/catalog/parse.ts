@@ -56,6 +56,27 @@ export function parseCatalog(
   return parseRead(readYaml(text), text, options)
 }
 
+/**
+ * Checks a catalog that is plain data, as a text of JSON would be checked. `version` is the version that the
+ * catalog gets.
+ */
+export function parseCatalogData(
+  value: unknown,
+  {
+    file,
+    version,
+    variables = {},
+    allowAddresses,
+  }: {
+    file: string
+    version: string
+    variables?: Variables
+    allowAddresses?: readonly string[] | undefined
+  },
+): ParsedCatalog {
+  return checkAndBuild(value, new FaultList(file, undefined), { version, variables, allowAddresses })
+}
+
 const maxYaml = 16 * 1024 * 1024
 /** The most characters of a text in braces that may be YAML. A longer text in braces must be JSON. */
 const maxInBraces = 2 * 1024 * 1024
@@ -82,18 +103,31 @@ function parseRead(
     })
     return { ok: false, faults: faults.sorted() }
   }
-  const shape = checkDefinition(read.value)
+  const version = createHash('sha256').update(text).digest('hex').slice(0, 12)
+  return checkAndBuild(read.value, faults, { version, variables, allowAddresses })
+}
+
+function checkAndBuild(
+  value: unknown,
+  faults: FaultList,
+  {
+    version,
+    variables,
+    allowAddresses,
+  }: { version: string; variables: Variables; allowAddresses: readonly string[] | undefined },
+): ParsedCatalog {
+  const shape = checkDefinition(value)
   if (!shape.ok) for (const fault of shape.faults) faults.add(fault.path, fault, fault.of)
 
   const policy = allowAddresses && createAddressPolicy(allowAddresses)
-  checkRules(read.value, faults, variables, policy)
+  checkRules(value, faults, variables, policy)
   if (!shape.ok || !faults.isEmpty) return { ok: false, faults: faults.sorted() }
   const { definition } = shape
-  return { ok: true, catalog: build(definition, variables, text), expected: definition.expect }
+  return { ok: true, catalog: build(definition, variables, version), expected: definition.expect }
 }
 
 /** Builds the catalog from a definition that has no faults. */
-function build(definition: CatalogDefinition, variables: Variables, text: string): Catalog {
+function build(definition: CatalogDefinition, variables: Variables, version: string): Catalog {
   const sources = definition.sources.map(
     ({
       id,
@@ -146,7 +180,7 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
     }),
   )
-  return createCatalog(sources, destinations, createHash('sha256').update(text).digest('hex').slice(0, 12))
+  return createCatalog(sources, destinations, version)
 }
 
 function buildHook(

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import { formatPath } from '../catalog/fault.ts'
+import { readHookUrl } from '../catalog/hook-url.ts'
+import { fillIn, type Variables } from '../catalog/variables.ts'
+import type { CatalogKeys } from './keys.ts'
+import { keyOf, type ObjectName } from './names.ts'
+import { seal, sealedAtMs, type SealedPlace, unseal } from './seal.ts'
+import { type SecretField, withSecretFields } from './secret-fields.ts'
+
+// An object has three forms. Given: as in a catalog file, and `${kept:…}` for what stays as it is. Plain: as in
+// a catalog file without variables. Stored: what may be secret is sealed. A URL is stored as its origin, a
+// space, and the sealed whole.
+
+export type Definition = Readonly<Record<string, unknown>>
+
+/** A fault of a text that is kept. */
+export type KeptFault = { readonly path: string; readonly problem: string; readonly advice: string }
+
+const kept = /\$\{kept:[^}]*?:([0-9a-f]{16})\}/
+
+/** Converts the definitions of objects from one form to another. */
+export class Definitions {
+  readonly #installation: string
+  readonly #keys: CatalogKeys
+
+  constructor(installation: string, keys: CatalogKeys) {
+    this.#installation = installation
+    this.#keys = keys
+  }
+
+  /** Opens what is sealed. Throws if a text can't be opened. */
+  plain(name: ObjectName, stored: Definition): Definition {
+    return withSecretFields(name.kind, stored, (text, at) => {
+      try {
+        return escaped(this.#open(text, name, at))
+      } catch (error) {
+        throw new Error(`${formatPath(at.path)} ${(error as Error).message}`, { cause: error })
+      }
+    })
+  }
+
+  /**
+   * Returns a definition as people see it: each secret is `${kept:TIME:ID}`, which says since when it is set,
+   * and keeps it if it is written back. `showsUrls`: the paths of URLs aren't hidden.
+   */
+  shown(name: ObjectName, stored: Definition, { showsUrls }: { readonly showsUrls: boolean }): Definition {
+    return withSecretFields(name.kind, stored, (text, at) => {
+      if (at.field !== 'url') return markOf(text)
+      if (showsUrls) return escaped(this.#open(text, name, at))
+      const [origin = '', sealed = ''] = text.split(' ')
+      return `${origin}/${markOf(sealed)}`
+    })
+  }
+
+  /**
+   * Fills in variables, and what is kept of the earlier definition. Returns the plain form, or the faults of
+   * what is kept. Texts with other faults stay as they are: the rules of the catalog find them.
+   */
+  fill(
+    name: ObjectName,
+    given: Definition,
+    { earlier, variables }: { readonly earlier: Definition | undefined; readonly variables: Variables },
+  ): { readonly plain: Definition; readonly faults: readonly KeptFault[] } {
+    const known = earlier === undefined ? new Map<string, string>() : sealedOf(name, earlier)
+    const faults: KeptFault[] = []
+    const plain = withSecretFields(name.kind, given, (text, at) => {
+      const match = kept.exec(text)
+      if (match === null) {
+        const filled = fillIn(text, variables)
+        return filled.ok ? escaped(filled.value) : text
+      }
+      const found = known.get(match[1] ?? '')
+      const place = { ...at, hookUrl: originOf(at.hookUrl ?? '') }
+      try {
+        if (found === undefined) throw new Error('keeps a value that is not set')
+        return escaped(this.#open(found, name, place))
+      } catch (error) {
+        const problem =
+          found === undefined
+            ? (error as Error).message
+            : 'keeps a value that was set for another field or host'
+        faults.push({ path: formatPath(at.path), problem, advice: 'write the value itself' })
+        return text
+      }
+    })
+    return { plain, faults }
+  }
+
+  /** Seals a plain definition. What is the same as in the earlier one keeps its time, and its bytes. */
+  stored(
+    name: ObjectName,
+    plain: Definition,
+    { earlier, atMs }: { readonly earlier: Definition | undefined; readonly atMs: number },
+  ): Definition {
+    const before = new Map<string, string>()
+    if (earlier !== undefined)
+      withSecretFields(name.kind, earlier, (text, at) => {
+        const { origin } = this.#place(name, at)
+        before.set(JSON.stringify([at.field, origin, this.#open(text, name, at)]), text)
+        return text
+      })
+    return withSecretFields(name.kind, plain, (text, at) => {
+      const filled = fillIn(text, {})
+      if (!filled.ok) throw new Error('a text was stored that the rules of the catalog refuse')
+      const origin = originOf(at.hookUrl ?? '')
+      const same = before.get(JSON.stringify([at.field, origin, filled.value]))
+      if (same !== undefined) return same
+      const sealed = seal(filled.value, { ...this.#place(name, at), origin }, { keys: this.#keys, atMs })
+      return at.field === 'url' ? `${origin} ${sealed}` : sealed
+    })
+  }
+
+  #open(text: string, name: ObjectName, at: Pick<SecretField, 'field' | 'hookUrl'>): string {
+    const sealed = at.field === 'url' ? (text.split(' ')[1] ?? '') : text
+    return unseal(sealed, this.#place(name, at), this.#keys)
+  }
+
+  /** `hookUrl` may be the stored form of a URL, which begins with the origin. */
+  #place(name: ObjectName, { field, hookUrl = '' }: Pick<SecretField, 'field' | 'hookUrl'>): SealedPlace {
+    const origin = hookUrl.split(' ')[0] ?? ''
+    return { installation: this.#installation, object: keyOf(name), field, origin }
+  }
+}
+
+/** Returns the origin of a URL that may have what is kept in place of its path. Empty if it isn't a URL. */
+function originOf(url: string): string {
+  if (url === '') return ''
+  const read = readHookUrl(url.replace(kept, ''), {})
+  return read.ok ? read.origin : ''
+}
+
+/** A text as a catalog file has it: `${` is written as `$${`. */
+function escaped(text: string): string {
+  return text.replaceAll('${', () => '$${')
+}
+
+function markOf(sealed: string): string {
+  return `\${kept:${new Date(sealedAtMs(sealed) ?? 0).toISOString()}:${fingerprintOf(sealed)}}`
+}
+
+/** Names a sealed text. It tells nothing about what is sealed. */
+function fingerprintOf(sealed: string): string {
+  return createHash('sha256').update(sealed).digest('hex').slice(0, 16)
+}
+
+/** Returns the sealed texts of a definition by their fingerprints. */
+function sealedOf({ kind }: ObjectName, stored: Definition): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  withSecretFields(kind, stored, (text, { field }) => {
+    found.set(fingerprintOf(field === 'url' ? (text.split(' ')[1] ?? '') : text), text)
+    return text
+  })
+  return found
+}

@@ -1,0 +1,144 @@
+import isEqual from 'fast-deep-equal'
+import { type Fault, faultOf } from '../catalog/fault.ts'
+import { parseCatalogData } from '../catalog/parse.ts'
+import { listOf } from '../catalog/plain-data.ts'
+import type { Variables } from '../catalog/variables.ts'
+import type { Definition, Definitions } from './definitions.ts'
+import type { StoredObject } from './log.ts'
+import { keyOf, type ObjectName } from './names.ts'
+
+/**
+ * A change of one object. `base`: the version of the object that the author has seen, or `none` if it must not
+ * exist. Absent: whatever is there.
+ */
+export type Edit = { readonly name: ObjectName; readonly base?: number | 'none' } & (
+  | { readonly op: 'put'; readonly given: Definition }
+  | { readonly op: 'remove' }
+)
+
+/** An edit that is allowed. `definition`: `undefined` removes the object. */
+export type Accepted = { readonly name: ObjectName; readonly definition: Definition | undefined }
+
+export type Judged =
+  | { readonly ok: true; readonly accepted: readonly Accepted[] }
+  /** The object isn't the one that the author has seen. */
+  | {
+      readonly ok: false
+      readonly kind: 'outdated'
+      readonly name: ObjectName
+      readonly present: StoredObject | undefined
+    }
+  /** The object that is to be removed doesn't exist. */
+  | { readonly ok: false; readonly kind: 'missing'; readonly name: ObjectName }
+  | { readonly ok: false; readonly kind: 'faulty'; readonly faults: readonly Fault[] }
+
+export type JudgeOptions = {
+  readonly definitions: Definitions
+  readonly variables: Variables
+  readonly allowAddresses: readonly string[]
+  readonly atMs: number
+}
+
+/**
+ * Decides whether edits may be made, all of them or none. `objects`: the objects before them. An edit that
+ * changes nothing is left out of the result.
+ */
+export function judge(
+  edits: readonly Edit[],
+  objects: ReadonlyMap<string, StoredObject>,
+  options: JudgeOptions,
+): Judged {
+  for (const { name, base, op } of edits) {
+    const present = objects.get(keyOf(name))
+    const isAsSeen =
+      base === undefined || (base === 'none' ? present === undefined : present?.version === base)
+    if (!isAsSeen) return { ok: false, kind: 'outdated', name, present }
+    if (op === 'remove' && present === undefined) return { ok: false, kind: 'missing', name }
+  }
+  const after = new Map<string, Definition | undefined>()
+  const faults: Fault[] = []
+  for (const edit of edits) after.set(keyOf(edit.name), plainOf(edit, objects, { ...options, faults }))
+  if (after.size < edits.length) throw new Error('a change set names an object twice')
+  if (faults.length === 0) faults.push(...faultsOf(edits, after, objects, options))
+  if (faults.length > 0) return { ok: false, kind: 'faulty', faults }
+  const { definitions, atMs } = options
+  const accepted = edits.flatMap(({ name }): Accepted[] => {
+    const plain = after.get(keyOf(name))
+    if (plain === undefined) return [{ name, definition: undefined }]
+    const earlier = objects.get(keyOf(name))?.definition
+    const definition = definitions.stored(name, plain, { earlier, atMs })
+    return isEqual(definition, earlier) ? [] : [{ name, definition }]
+  })
+  return { ok: true, accepted }
+}
+
+function plainOf(
+  edit: Edit,
+  objects: ReadonlyMap<string, StoredObject>,
+  { definitions, variables, faults }: JudgeOptions & { readonly faults: Fault[] },
+): Definition | undefined {
+  const { name } = edit
+  if (edit.op === 'remove') return undefined
+  const earlier = objects.get(keyOf(name))?.definition
+  const filled = definitions.fill(name, edit.given, { earlier, variables })
+  for (const { path, problem, advice } of filled.faults)
+    faults.push(faultOf(keyOf(name), problem, advice, path))
+  if (edit.given['id'] !== name.id) {
+    const advice = `write id: ${name.id}, or leave it out; an object is renamed by making another`
+    faults.push(faultOf(keyOf(name), 'has another id than the object that is changed', advice, 'id'))
+  }
+  return filled.plain
+}
+
+/** Checks the edited objects by the rules of the catalog, with the others that these rules concern. */
+function faultsOf(
+  edits: readonly Edit[],
+  after: ReadonlyMap<string, Definition | undefined>,
+  objects: ReadonlyMap<string, StoredObject>,
+  { definitions, allowAddresses }: JudgeOptions,
+): readonly Fault[] {
+  const now = (name: ObjectName): Definition | undefined => {
+    const key = keyOf(name)
+    if (after.has(key)) return after.get(key)
+    const stored = objects.get(key)
+    return stored && definitions.plain(name, stored.definition)
+  }
+  const edited = (kind: ObjectName['kind']) =>
+    edits.map(({ name }) => name).filter((name) => name.kind === kind)
+  const sourceIds = edited('source').map(({ id }) => id)
+  const destinations: Definition[] = edited('destination').flatMap((name) => present(now(name)))
+  const touched = new Set(sourceIds)
+  for (const object of touched.size === 0 ? [] : objects.values()) {
+    if (object.kind !== 'destination' || after.has(keyOf(object))) continue
+    if (listOf(object.definition['sources']).some((id) => touched.has(String(id)))) {
+      destinations.push(...present(now(object)))
+    }
+  }
+  // All sources are checked together, because write keys are unique. If no source changes, those that are
+  // named suffice.
+  const ids =
+    touched.size > 0
+      ? [...sourceIds, ...[...objects.values()].filter(({ kind }) => kind === 'source').map(({ id }) => id)]
+      : destinations.flatMap((one) => listOf(one['sources']).map(String))
+  const sources = [...new Set(ids)].flatMap((id) => present(now({ kind: 'source', id })))
+  const parsed = parseCatalogData(
+    { sources, destinations },
+    { file: 'the change', version: '', allowAddresses },
+  )
+  return parsed.ok
+    ? []
+    : parsed.faults.map((fault) => withId(fault, { source: sources, destination: destinations }))
+}
+
+function present(definition: Definition | undefined): readonly Definition[] {
+  return definition === undefined ? [] : [definition]
+}
+
+/** Names the object of a fault by its key, and not by its position in a list that the author doesn't know. */
+function withId(fault: Fault, lists: Readonly<Record<ObjectName['kind'], readonly Definition[]>>): Fault {
+  const match = /^(source|destination)s\[(\d+)\]\.?(.*)$/.exec(fault.path)
+  if (match === null) return fault
+  const [, kind, index, path = ''] = match
+  const definition = lists[kind === 'source' ? 'source' : 'destination'][Number(index)]
+  return { ...fault, file: `${kind}/${String(definition?.['id'])}`, path }
+}

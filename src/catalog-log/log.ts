@@ -1,0 +1,121 @@
+import { type ObjectName, type ObjectKind, headKey, keyOf, nameOf } from './names.ts'
+import { type Head, headOf, type RecordSeals, type SignedRecord } from './record.ts'
+import type { WholeRecord } from '../message/records.ts'
+
+/** An object of the catalog as its topic has it: secrets are sealed. */
+export type StoredObject = ObjectName & {
+  /** The offset of its record, which is its version: it survives compaction, and no later one is lower. */
+  readonly version: number
+  readonly revision: number
+  readonly definition: Readonly<Record<string, unknown>>
+}
+
+/** A change set. All of it takes effect at once. */
+export type ChangeSet = {
+  readonly head: Head
+  readonly put: readonly StoredObject[]
+  readonly removed: readonly ObjectName[]
+}
+
+/** A record that was not used, and why. */
+export type RefusedRecord = { readonly offset: number; readonly key: string; readonly problem: string }
+
+/**
+ * The objects of the catalog, from the records of its topic in the order of their offsets. A change set takes
+ * effect with its last record, the head.
+ */
+export class CatalogLog {
+  readonly #seals: RecordSeals
+  readonly #onRefused: (refused: RefusedRecord) => void
+  readonly #objects = new Map<string, StoredObject>()
+  #pending: SignedRecord[] = []
+  #head: Head | undefined
+  /** The highest revision of a record so far. Revisions never fall, so an old record that is replayed is seen. */
+  #highest = 0
+  #next = 0
+
+  constructor(seals: RecordSeals, onRefused: (refused: RefusedRecord) => void) {
+    this.#seals = seals
+    this.#onRefused = onRefused
+  }
+
+  /** The offset at which the reading continues. */
+  get next(): number {
+    return this.#next
+  }
+
+  /** The last head. `undefined` before the first change. */
+  get head(): Head | undefined {
+    return this.#head
+  }
+
+  get objects(): ReadonlyMap<string, StoredObject> {
+    return this.#objects
+  }
+
+  of(kind: ObjectKind): readonly StoredObject[] {
+    return [...this.#objects.values()].filter((object) => object.kind === kind)
+  }
+
+  /**
+   * Returns what is wrong with the log as it was read to its end: it has fewer or more objects than its head
+   * says. Then somebody without the key has overwritten or deleted records, or the topic was cut.
+   */
+  get damage(): string | undefined {
+    if (this.#head === undefined) return undefined
+    const { counts } = this.#head
+    const found = { source: this.of('source').length, destination: this.of('destination').length }
+    if (found.source === counts.source && found.destination === counts.destination) return undefined
+    return `it has ${found.destination} destinations and ${found.source} sources, and its last change says ${counts.destination} and ${counts.source}`
+  }
+
+  /** Says that there is no further record before this offset. */
+  readTo(next: number): void {
+    this.#next = Math.max(this.#next, next)
+  }
+
+  /** Takes the next record. Returns the change set that the record completes. */
+  take(record: WholeRecord): ChangeSet | undefined {
+    this.#next = record.offset + 1
+    const read = this.#seals.read(record)
+    if (!read.ok) return this.#refuse(record, read.problem)
+    const { key, revision, value } = read.record
+    if (revision < this.#highest)
+      return this.#refuse(record, 'is older than the records before it: it was written again')
+    this.#highest = revision
+    if (key !== headKey) {
+      if (nameOf(key) === undefined) return this.#refuse(record, 'has a key that this version does not know')
+      this.#pending.push(read.record)
+      return undefined
+    }
+    const head = headOf(value)
+    return head === undefined ? this.#refuse(record, 'is no head that this version knows') : this.#apply(head)
+  }
+
+  #apply(head: Head): ChangeSet {
+    const pending = this.#pending
+    this.#pending = []
+    this.#head = head
+    const put: StoredObject[] = []
+    const removed: ObjectName[] = []
+    for (const { key, value, offset, revision } of pending) {
+      const name = nameOf(key)
+      if (name === undefined) continue
+      if (value === null) {
+        this.#objects.delete(key)
+        removed.push(name)
+        continue
+      }
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only Sluice has the key that signed it
+      const definition = value as StoredObject['definition']
+      const object = { ...name, version: offset, revision, definition }
+      this.#objects.set(keyOf(name), object)
+      put.push(object)
+    }
+    return { head, put, removed }
+  }
+
+  #refuse({ offset, key }: WholeRecord, problem: string): undefined {
+    this.#onRefused({ offset, key: String(key), problem })
+  }
+}

@@ -1,0 +1,89 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { CatalogKey, CatalogKeys } from './keys.ts'
+import { headKey } from './names.ts'
+import type { WholeRecord, WrittenRecord } from '../message/records.ts'
+
+/** The last record of each change set. */
+export type Head = {
+  /** The number of the change set. Each one has a higher number than all before it. */
+  readonly revision: number
+  /** A random id, by which a writer whose commit had no answer finds its change again. */
+  readonly changeId: string
+  /** When the change was made, in epoch milliseconds. */
+  readonly atMs: number
+  /** Who made the change: the name of a token, or a user of the command line. */
+  readonly by: string
+  /** How many objects the catalog has after the change. */
+  readonly counts: { readonly source: number; readonly destination: number }
+}
+
+/** A record whose author has a key of this installation. `value`: `null` deletes the object. */
+export type SignedRecord = {
+  readonly key: string
+  readonly value: unknown
+  readonly revision: number
+  readonly offset: number
+}
+
+export type RecordRead =
+  | { readonly ok: true; readonly record: SignedRecord }
+  | { readonly ok: false; readonly problem: string }
+
+/** Reads and writes records of the catalog's topic: JSON, with an HMAC-SHA256 in a header. */
+export class RecordSeals {
+  readonly #installation: string
+  readonly #keys: CatalogKeys
+
+  constructor(installation: string, keys: CatalogKeys) {
+    this.#installation = installation
+    this.#keys = keys
+  }
+
+  write(key: string, value: object | null, revision: number): WrittenRecord {
+    const text = value === null ? null : JSON.stringify(value)
+    const { current } = this.#keys
+    const mac = `${current.id}:${this.#mac(current, { key, text, revision }).toString('hex')}`
+    return { key, value: text, headers: { revision: String(revision), mac } }
+  }
+
+  head(head: Head): WrittenRecord {
+    return this.write(headKey, head, head.revision)
+  }
+
+  read({ key: bytes, value, headers, offset, unreadable }: WholeRecord): RecordRead {
+    if (unreadable !== undefined) return { ok: false, problem: `can not be read: ${unreadable}` }
+    const key = String(bytes)
+    const text = value === null ? null : String(value)
+    const revision = Number(String(headers['revision']))
+    const [keyId = '', hex = ''] = String(headers['mac']).split(':')
+    const found = this.#keys.byId.get(keyId)
+    if (headers['mac'] === undefined || !Number.isSafeInteger(revision))
+      return { ok: false, problem: 'was not written by Sluice' }
+    if (found === undefined)
+      return { ok: false, problem: `was written with the key ${keyId}, which catalog.keysFile lacks` }
+    const given = Buffer.from(hex, 'hex')
+    const expected = this.#mac(found, { key, text, revision })
+    if (given.length !== expected.length || !timingSafeEqual(given, expected))
+      return {
+        ok: false,
+        problem: 'was changed by somebody without the key, or belongs to another installation',
+      }
+    return { ok: true, record: { key, value: text === null ? null : JSON.parse(text), revision, offset } }
+  }
+
+  #mac(
+    key: CatalogKey,
+    { key: name, text, revision }: { key: string; text: string | null; revision: number },
+  ): Buffer {
+    const hmac = createHmac('sha256', key.mac)
+    hmac.update(JSON.stringify([this.#installation, name, revision, text === null]))
+    return hmac.update(text ?? '').digest()
+  }
+}
+
+/** Returns a head if a value of the key `head` is one. */
+export function headOf(value: unknown): Head | undefined {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only Sluice has the key that signed it
+  const head = value as Partial<Head> | null
+  return typeof head?.revision === 'number' && head.counts !== undefined ? (head as Head) : undefined
+}

@@ -1,0 +1,60 @@
+import { isRecord, listOf, recordOf } from '../catalog/plain-data.ts'
+import type { ObjectKind } from './names.ts'
+
+/** A text of a definition that may be secret, and is sealed in the topic. */
+export type SecretField = {
+  /** The keys and positions that lead to the text. */
+  readonly path: readonly (string | number)[]
+  /** The name of the field, which doesn't depend on positions. */
+  readonly field: string
+  /** The URL of the hook to which the text is sent. Absent if the text is sent nowhere. */
+  readonly hookUrl?: string
+}
+
+type Definition = Readonly<Record<string, unknown>>
+
+/**
+ * Returns a copy of a definition in which `replace` has replaced each text that may be secret: secrets, server
+ * keys, URLs and the values of headers. The definition need not be valid.
+ */
+export function withSecretFields(
+  kind: ObjectKind,
+  definition: Definition,
+  replace: (text: string, at: SecretField) => string,
+): Record<string, unknown> {
+  const copy = { ...definition }
+  const text = (value: unknown, at: SecretField): unknown =>
+    typeof value === 'string' ? replace(value, at) : value
+  if (kind === 'source') {
+    if (Array.isArray(copy['serverKeys']))
+      copy['serverKeys'] = listOf(copy['serverKeys']).map((key, index) =>
+        text(key, { path: ['serverKeys', index], field: 'serverKeys' }),
+      )
+    return copy
+  }
+  for (const field of ['sharedSecret', 'nextSharedSecret'])
+    if (copy[field] !== undefined) copy[field] = text(copy[field], { path: [field], field })
+  if (Array.isArray(copy['hooks']))
+    copy['hooks'] = listOf(copy['hooks']).map((hook, index) =>
+      isRecord(hook) ? hookWith(hook, ['hooks', index], text) : hook,
+    )
+  return copy
+}
+
+function hookWith(
+  hook: Definition,
+  path: readonly (string | number)[],
+  text: (value: unknown, at: SecretField) => unknown,
+): Definition {
+  const { url, headers } = hook
+  const hookUrl = typeof url === 'string' ? url : ''
+  const ofHeaders = Object.entries(recordOf(headers)).map(([name, value]) => {
+    const field = `headers/${name.toLowerCase()}`
+    return [name, text(value, { path: [...path, 'headers', name], field, hookUrl })] as const
+  })
+  return {
+    ...hook,
+    ...(url !== undefined && { url: text(url, { path: [...path, 'url'], field: 'url', hookUrl }) }),
+    ...(isRecord(headers) && { headers: Object.fromEntries(ofHeaders) }),
+  }
+}

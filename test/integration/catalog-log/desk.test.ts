@@ -1,0 +1,168 @@
+import { expect, test } from 'vitest'
+import type { ChangeAnswer } from '../../../src/catalog-log/desk.ts'
+import type { Edit } from '../../../src/catalog-log/judge.ts'
+import type { RefusedRecord } from '../../../src/catalog-log/log.ts'
+import { catalogKeys, openDesk } from '../../support/catalog-log.ts'
+import { createTopic, produce, randomPrefix, readAll } from '../../support/kafka.ts'
+
+async function newTopic(): Promise<string> {
+  const topic = `${randomPrefix()}catalog`
+  await createTopic(topic, { settings: { 'cleanup.policy': 'compact' } })
+  return topic
+}
+
+function source(id: string, more: object = {}): Edit {
+  return { name: { kind: 'source', id }, op: 'put', given: { id, ...more } }
+}
+
+function destination(id: string, more: object = {}, base?: number | 'none'): Edit {
+  const given = { id, sources: ['shop'], hooks: [{ url: `https://example.com/${id}` }], ...more }
+  return { name: { kind: 'destination', id }, op: 'put', given, ...(base !== undefined && { base }) }
+}
+
+function versionOf(answer: ChangeAnswer): number | undefined {
+  return answer.ok ? answer.changed[0]?.version : undefined
+}
+
+test('a change is judged by all that was written before, by whichever process', async () => {
+  const topic = await newTopic()
+  const keys = catalogKeys()
+  const [one, other] = [openDesk(topic, keys), openDesk(topic, keys)]
+  const orphan = await one.change({ edits: [destination('crm')], by: 'ann' })
+  expect(orphan).toMatchObject({
+    ok: false,
+    kind: 'faulty',
+    faults: [{ file: 'destination/crm', path: 'sources[0]' }],
+  })
+  const both = await one.change({
+    edits: [source('shop', { writeKeys: ['w1'] }), destination('crm')],
+    by: 'ann',
+  })
+  expect(both).toMatchObject({ ok: true, revision: 1, changed: [{ what: 'created' }, { what: 'created' }] })
+  const crm = both.ok ? both.changed[1]?.version : undefined
+  if (crm === undefined) throw new Error('no version')
+
+  const paused = await other.change({ edits: [destination('crm', { state: 'paused' }, crm)], by: 'bob' })
+  expect(paused).toMatchObject({ ok: true, revision: 2, changed: [{ what: 'changed' }] })
+  const late = await one.change({ edits: [destination('crm', { state: 'off' }, crm)], by: 'ann' })
+  expect(late).toMatchObject({ ok: false, kind: 'outdated', present: { version: versionOf(paused) } })
+  const again = await one.change({ edits: [destination('crm', {}, 'none')], by: 'ann' })
+  expect(again).toMatchObject({ ok: false, kind: 'outdated' })
+
+  const used = await other.change({
+    edits: [{ name: { kind: 'source', id: 'shop' }, op: 'remove' }],
+    by: 'bob',
+  })
+  expect(used).toMatchObject({ ok: false, kind: 'faulty', faults: [{ file: 'destination/crm' }] })
+  const taken = await other.change({ edits: [source('other', { writeKeys: ['w1'] })], by: 'bob' })
+  expect(taken).toMatchObject({ ok: false, kind: 'faulty' })
+  const same = await other.change({ edits: [destination('crm', { state: 'paused' })], by: 'bob' })
+  expect(same).toMatchObject({ ok: true, revision: 2, changed: [{ what: 'unchanged' }] })
+  const removed = await other.change({
+    edits: [{ name: { kind: 'destination', id: 'crm' }, op: 'remove' }],
+    by: 'bob',
+  })
+  expect(removed).toMatchObject({ ok: true, revision: 3, changed: [{ what: 'removed', version: undefined }] })
+  expect([...(await one.look()).objects.keys()]).toEqual(['source/shop'])
+})
+
+test('no accepted change is lost, and no refused one is made, however many processes write', async () => {
+  const topic = await newTopic()
+  const keys = catalogKeys()
+  const desks = [openDesk(topic, keys), openDesk(topic, keys), openDesk(topic, keys)]
+  await desks[0]?.change({
+    edits: [source('shop'), destination('crm', { rateLimit: { perSecond: 1 } })],
+    by: 'ann',
+  })
+  // Each process counts up by comparing: it writes only if nobody else has since it looked.
+  const each = 12
+  const refused = new Set<ChangeAnswer>()
+  const countUp = async (desk: (typeof desks)[number]): Promise<void> => {
+    for (let done = 0; done < each;) {
+      const { objects } = await desk.look()
+      const crm = objects.get('destination/crm')
+      const limit = crm?.definition['rateLimit'] as { perSecond: number } | undefined
+      const next = { rateLimit: { perSecond: (limit?.perSecond ?? 0) + 1 } }
+      const answers = await Promise.all([
+        desk.change({ edits: [destination('crm', next, crm?.version)], by: 'ann' }),
+        desk.change({ edits: [destination(`other-${done % 3}`)], by: 'ann' }),
+      ])
+      if (answers[0].ok) done++
+      else refused.add(answers[0])
+    }
+  }
+  await Promise.all(desks.map(countUp))
+  for (const desk of [...desks, openDesk(topic, keys)]) {
+    const log = await desk.look()
+    expect(log.objects.get('destination/crm')?.definition['rateLimit']).toEqual({ perSecond: 1 + 3 * each })
+    expect(log.of('destination')).toHaveLength(4)
+    expect(log.damage).toBeUndefined()
+  }
+  expect([...refused].every((answer) => !answer.ok && ['outdated', 'busy'].includes(answer.kind))).toBe(true)
+}, 60_000)
+
+test('secrets are not in the topic, are kept by what is read, and go to no other host', async () => {
+  const topic = await newTopic()
+  const keys = catalogKeys()
+  const desk = openDesk(topic, keys)
+  const hooks = [
+    { url: 'https://example.com/T02/s3cr3tPATH', headers: { Authorization: 'Bearer s3cr3tHEADER' } },
+  ]
+  const crm = { sharedSecret: '${CATALOG_CRM}', hooks }
+  const variables = { CATALOG_CRM: 's3cr3tSHARED ${' }
+  await desk.change({ edits: [source('shop', { serverKeys: ['s3cr3tSERVERKEY1'] })], by: 'ann' })
+  const made = await desk.change({ edits: [destination('crm', crm)], by: 'ann', variables })
+  expect(made).toMatchObject({ ok: true })
+  const raw = (await readAll(topic)).map(({ value }) => String(value)).join('\n')
+  expect(raw).toContain('https://example.com ')
+  expect(raw).not.toContain('s3cr3t')
+
+  const name = { kind: 'destination', id: 'crm' } as const
+  const { Definitions } = await import('../../../src/catalog-log/definitions.ts')
+  const definitions = new Definitions(topic, keys)
+  const stored = (await desk.look()).objects.get('destination/crm')?.definition ?? {}
+  const shown = definitions.shown(name, stored, { showsUrls: false })
+  expect(JSON.stringify(shown)).not.toContain('s3cr3t')
+  const keeps = await desk.change({ edits: [{ name, op: 'put', given: shown }], by: 'bob' })
+  expect(keeps).toMatchObject({ ok: true, changed: [{ what: 'unchanged' }] })
+  const plain = definitions.plain(name, (await desk.look()).objects.get('destination/crm')?.definition ?? {})
+  expect(plain).toMatchObject({ sharedSecret: 's3cr3tSHARED $${', hooks })
+
+  const [hook] = shown['hooks'] as [{ headers: object }]
+  const moved = [{ url: 'https://evil.example/T02', headers: hook.headers }]
+  const carried = await desk.change({
+    edits: [{ name, op: 'put', given: { ...shown, hooks: moved } }],
+    by: 'eve',
+  })
+  expect(carried).toMatchObject({
+    ok: false,
+    kind: 'faulty',
+    faults: [{ path: 'hooks[0].headers.Authorization', advice: 'write the value itself' }],
+  })
+})
+
+test('records of others, of other keys and of the past are refused, told, and seen when they destroyed something', async () => {
+  const topic = await newTopic()
+  const refused: RefusedRecord[] = []
+  const keys = catalogKeys()
+  const desk = openDesk(topic, keys)
+  await desk.change({ edits: [source('shop'), destination('crm')], by: 'ann' })
+  const early = (await readAll(topic)).find(({ key }) => key === 'destination/crm')
+  await desk.change({ edits: [destination('crm', { state: 'off' })], by: 'ann' })
+  await produce(topic, [
+    {
+      key: 'destination/crm',
+      value: '{"id":"crm","sources":["shop"],"hooks":[{"url":"https://evil.example"}]}',
+    },
+    { key: 'destination/crm', value: early?.value ?? null, headers: early?.headers ?? {} },
+  ])
+  const foreign = openDesk(topic, catalogKeys(), () => undefined)
+  await expect(foreign.look().then(({ objects }) => objects.size)).resolves.toBe(0)
+  const reader = openDesk(topic, keys, (one) => refused.push(one))
+  const log = await reader.look()
+  expect(log.objects.get('destination/crm')?.definition['state']).toBe('off')
+  expect(refused.map(({ problem }) => problem)).toEqual([
+    'was not written by Sluice',
+    'is older than the records before it: it was written again',
+  ])
+})

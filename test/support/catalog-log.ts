@@ -1,0 +1,38 @@
+import { onTestFinished } from 'vitest'
+import { Definitions } from '../../src/catalog-log/definitions.ts'
+import { CatalogDesk } from '../../src/catalog-log/desk.ts'
+import { type CatalogKeys, newKeyLine, readKeys } from '../../src/catalog-log/keys.ts'
+import type { RefusedRecord } from '../../src/catalog-log/log.ts'
+import { catalogReading } from '../../src/catalog-log/read.ts'
+import { RecordSeals } from '../../src/catalog-log/record.ts'
+import { Pen } from '../../src/kafka/pen/pen.ts'
+import { createPartitionReader } from '../../src/kafka/read/partition-reader.ts'
+import { workerKafka } from './worker-kafka.ts'
+
+/** Makes keys as an installation has them. */
+export function catalogKeys(...lines: readonly string[]): CatalogKeys {
+  const read = readKeys((lines.length > 0 ? lines : [newKeyLine('k1')]).join('\n'))
+  if (!read.ok) throw new Error(read.problem)
+  return read.keys
+}
+
+/** Opens a desk for a topic that exists. Several desks of one topic are several processes. */
+export function openDesk(
+  topic: string,
+  keys: CatalogKeys,
+  onRefused: (refused: RefusedRecord) => void = () => undefined,
+): CatalogDesk {
+  const reader = createPartitionReader(workerKafka(), { keepsOpen: true })
+  const desk = new CatalogDesk({
+    pen: new Pen({ kafka: workerKafka(), transactionalId: topic, topic }),
+    read: catalogReading(reader, topic),
+    seals: new RecordSeals(topic, keys),
+    definitions: new Definitions(topic, keys),
+    allowAddresses: [],
+    onRefused,
+  })
+  onTestFinished(async () => {
+    await Promise.all([desk.close(), reader.stop()])
+  })
+  return desk
+}
