@@ -28,6 +28,8 @@ export type Change = {
   readonly variables?: Variables
   /** True: judges the change, and writes nothing. */
   readonly isDryRun?: boolean
+  /** True: writes each object, also if it stays the same, although records of the topic were destroyed. */
+  readonly isRepair?: boolean
 }
 
 /** What a change has made of an object. `version`: `undefined` if the object was removed. */
@@ -187,11 +189,15 @@ export class CatalogDesk {
     return planned
   }
 
-  #judge({ edits, variables = {} }: Change): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
+  #judge({
+    edits,
+    variables = {},
+    isRepair = false,
+  }: Change): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
     const { damage, objects } = this.#log
-    if (damage !== undefined) return { ok: false, kind: 'damaged', problem: damage }
+    if (damage !== undefined && !isRepair) return { ok: false, kind: 'damaged', problem: damage }
     const { definitions, allowAddresses } = this.#options
-    return judge(edits, objects, { definitions, variables, allowAddresses, atMs: Date.now() })
+    return judge(edits, objects, { definitions, variables, allowAddresses, atMs: Date.now(), isRepair })
   }
 
   async #write(planned: readonly Planned[]): Promise<void> {

@@ -38,20 +38,23 @@ export class Entries {
     return createCatalog(sources, destinations, versionOf(log.head?.revision ?? 0))
   }
 
-  /** Makes the next catalog. Entries that the change set doesn't name keep their objects. */
-  next(before: Catalog, { head, put, removed }: ChangeSet): Catalog {
+  /** Makes the next catalog. Entries that the change sets don't name keep their objects. */
+  next(before: Catalog, sets: readonly ChangeSet[]): Catalog {
     const sources = new Map(before.sources)
     const destinations = new Map(before.destinations)
-    for (const { kind, id } of removed) {
-      this.#unusable.delete(keyOf({ kind, id }))
-      if (kind === 'source') sources.delete(id)
-      else destinations.delete(id)
+    for (const { put, removed } of sets) {
+      for (const { kind, id } of removed) {
+        this.#unusable.delete(keyOf({ kind, id }))
+        if (kind === 'source') sources.delete(id)
+        else destinations.delete(id)
+      }
+      for (const object of put) {
+        if (object.kind === 'source') setIf(sources, object.id, this.#source(object))
+        else setIf(destinations, object.id, this.#destination(object))
+      }
     }
-    for (const object of put) {
-      if (object.kind === 'source') setIf(sources, object.id, this.#source(object))
-      else setIf(destinations, object.id, this.#destination(object))
-    }
-    return createCatalog([...sources.values()], [...destinations.values()], versionOf(head.revision))
+    const revision = sets.at(-1)?.head.revision ?? 0
+    return createCatalog([...sources.values()], [...destinations.values()], versionOf(revision))
   }
 
   #source(object: StoredObject): Source | undefined {

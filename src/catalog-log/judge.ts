@@ -37,6 +37,8 @@ export type JudgeOptions = {
   readonly variables: Variables
   readonly allowAddresses: readonly string[]
   readonly atMs: number
+  /** True: an object that stays the same is written again. */
+  readonly isRepair?: boolean
 }
 
 /**
@@ -61,13 +63,13 @@ export function judge(
   if (after.size < edits.length) throw new Error('a change set names an object twice')
   if (faults.length === 0) faults.push(...faultsOf(edits, after, objects, options))
   if (faults.length > 0) return { ok: false, kind: 'faulty', faults }
-  const { definitions, atMs } = options
+  const { definitions, atMs, isRepair = false } = options
   const accepted = edits.flatMap(({ name }): Accepted[] => {
     const plain = after.get(keyOf(name))
     if (plain === undefined) return [{ name, definition: undefined }]
     const earlier = objects.get(keyOf(name))?.definition
     const definition = definitions.stored(name, plain, { earlier, atMs })
-    return isEqual(definition, earlier) ? [] : [{ name, definition }]
+    return isEqual(definition, earlier) && !isRepair ? [] : [{ name, definition }]
   })
   return { ok: true, accepted }
 }

@@ -43,7 +43,7 @@ export type KnownCatalog = {
 export function lossFaults(
   file: string,
   { outline, of, ifAnother }: KnownCatalog,
-  next: Pick<Catalog, CatalogList>,
+  next: Readonly<Record<CatalogList, ReadonlyMap<string, unknown>>>,
   expected: ExpectedCounts = {},
 ): readonly Fault[] {
   const isBare = catalogLists.every((list) => next[list].size === 0)

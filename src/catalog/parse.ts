@@ -56,6 +56,15 @@ export function parseCatalog(
   return parseRead(readYaml(text), text, options)
 }
 
+/** Reads the text of a catalog, YAML or JSON, as plain data that isn't checked. Returns the faults of its syntax. */
+export function readUncheckedCatalog(
+  text: string,
+  file: string,
+): { ok: true; value: unknown } | { ok: false; faults: readonly Fault[] } {
+  const read = looksLikeJson(text) ? readJson(text) : readYaml(text)
+  return read.ok ? read : { ok: false, faults: read.faults.map((fault) => ({ file, path: '', ...fault })) }
+}
+
 /**
  * Checks a catalog that is plain data, as a text of JSON would be checked. `version` is the version that the
  * catalog gets.

@@ -1,7 +1,67 @@
-import type { CommandTools, Flags } from './command/tools.ts'
+import type { Command } from 'commander'
+import { type CommandTools, type Flags, textOf } from './command/tools.ts'
 
-export function addCatalogCommands({ program, command, once }: CommandTools): void {
-  const parent = program.command('catalog').description('check a catalog before it is used')
+export function addCatalogCommands(tools: CommandTools): void {
+  const parent = tools.program
+    .command('catalog')
+    .description(
+      'check a catalog before it is used; take it into its topic, and out of it (catalog.source=topic)',
+    )
+  addCheck(parent, tools)
+  addImport(parent, tools)
+  addExport(parent, tools)
+  addKey(parent, tools)
+}
+
+function addImport(parent: Command, { command, once }: CommandTools): void {
+  command('import', 'make the catalog in the topic equal to a file, in one change', { parent })
+    .argument('<file>', 'the file, YAML or JSON; - reads it from standard input')
+    .option('--dry-run', 'say what would change, and change nothing')
+    .option('--repair', 'write all objects again, after records of the topic were destroyed')
+    .option('--by <name>', 'who makes the change (default: the user of this machine)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice catalog import catalog.yaml --dry-run
+  sluice catalog export > catalog.yaml && $EDITOR catalog.yaml && sluice catalog import catalog.yaml
+
+Objects that the file lacks are removed. A file that lacks more than a tenth of them is refused, unless it says
+how many it has: expect: { destinations: 5 }. \${CATALOG_X} is filled in here. A secret that is written as
+\${kept:…}, as an export has it, stays as it is. See docs/catalog-topic.md.`,
+    )
+    .action((path: string, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await import('./catalog-log.ts')).importCatalog(
+          { config, log },
+          {
+            path,
+            isDryRun: flags['dryRun'] === true,
+            isRepair: flags['repair'] === true,
+            by: textOf(flags['by']),
+          },
+        ),
+      ),
+    )
+}
+
+function addExport(parent: Command, { command, once }: CommandTools): void {
+  command('export', 'print the catalog of the topic as a file, without secrets', { parent })
+    .option('--json', 'print JSON')
+    .action((flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await import('./catalog-log.ts')).exportCatalog({ config, log }, { asJson: flags['json'] === true }),
+      ),
+    )
+}
+
+function addKey(parent: Command, { command, once }: CommandTools): void {
+  command('key', 'make a key, as a line for the file of catalog.keysFile', { parent }).action(
+    (flags: Flags) => once(flags, async () => [(await import('../catalog-log/keys.ts')).newKeyLine()]),
+  )
+}
+
+function addCheck(parent: Command, { command, once }: CommandTools): void {
   command('check', 'name the faults of a catalog, as a worker would', { parent })
     .argument('[file]', 'the file (default: the setting catalog.file)')
     .option(

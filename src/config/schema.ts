@@ -44,6 +44,16 @@ const configTable = {
   admin: adminKeys,
   gateway: gatewayKeys,
   catalog: {
+    source: choice({
+      default: 'file',
+      values: ['file', 'topic'],
+      description:
+        'Where the sources and destinations are. `file`: in the file `catalog.file`. `topic`: in the topic `catalog`, where `sluice destinations`, `sluice catalog import` and the admin API change them while everything runs (docs/catalog-topic.md).',
+    }),
+    keysFile: optionalText({
+      description:
+        'The file of keys for `catalog.source=topic`. The keys sign the records of the topic, and seal the secrets in them. `sluice catalog key` makes a line of this file. All processes need the same file. The first key writes, and all keys read.',
+    }),
     file: text({
       default: 'catalog.yaml',
       description:

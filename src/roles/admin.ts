@@ -45,7 +45,7 @@ export async function startAdmin({ config, log, parts, onFatal }: AdminOptions):
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'admin' }, 1)
   const tokens = parts.add(await openTokens(config, log))
-  const file = parts.add(await openCatalog({ config, metrics, log }))
+  const file = parts.add(await openCatalog({ config, metrics, log, role: 'admin' }))
   const part = await startAdminPart({
     config,
     log,

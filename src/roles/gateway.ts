@@ -70,7 +70,7 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'gateway' }, 1)
   const tracing = await openTracing({ config, log, parts, metrics, role: 'gateway' })
-  const file = parts.add(await openCatalog({ config, metrics, log, counts: 'sources' }))
+  const file = parts.add(await openCatalog({ config, metrics, log, role: 'gateway', counts: 'sources' }))
   const kafka = await openKafka(config, log, 'gateway')
   const laidOut = await refuseWrongTopics(kafka, config, log, writtenTopics(config))
   parts.add(openGroupLag({ kafka, config, metrics, log }))

@@ -201,6 +201,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
       config,
       metrics,
       log,
+      role: 'worker',
       allowAddresses: config.delivery.allowAddresses,
       counts: 'destinations',
     }),

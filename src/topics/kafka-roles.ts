@@ -18,6 +18,7 @@ export const kafkaRoles = [
   'log find',
   'replay',
   'destinations',
+  'catalog',
   'admin',
 ] as const
 export type KafkaRole = (typeof kafkaRoles)[number]

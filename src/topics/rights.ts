@@ -1,6 +1,6 @@
 import { type KafkaRole, kafkaRoles } from './kafka-roles.ts'
 import { accessOf } from './topic-list.ts'
-import { shortTopicName, type TopicLayout, topicTable } from './topics.ts'
+import { shortTopicName, type TopicLayout, topicNames, topicTable } from './topics.ts'
 
 /** The operations, as Kafka's authorizers name them. */
 export type Operation =
@@ -14,7 +14,7 @@ export type Operation =
   | 'ALTER_CONFIGS'
 
 export type Right = {
-  readonly resource: 'Topic' | 'Group'
+  readonly resource: 'Topic' | 'Group' | 'TransactionalId'
   readonly name: string
   readonly operation: Operation
   /** True if the role works without this right, and lacks only one feature. */
@@ -54,6 +54,7 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   'audience backfill': {},
   replay: {},
   destinations: {},
+  catalog: {},
   admin: {},
 }
 
@@ -87,7 +88,18 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
     const optional = isOptional && !creates && startsWithout ? ({ isOptional } as const) : undefined
     return operations.map((operation) => ({ resource: 'Topic', name: topic, operation, ...optional }))
   })
-  return isMember ? [...rights, { resource: 'Group', name: groupId, operation: 'READ' }] : rights
+  const pen = transactionalIdOf(role, layout)
+  return [
+    ...rights,
+    ...(pen === undefined ? [] : [{ resource: 'TransactionalId', name: pen, operation: 'WRITE' } as const]),
+    ...(isMember ? [{ resource: 'Group', name: groupId, operation: 'READ' } as const] : []),
+  ]
+}
+
+/** Returns the transactional id with which a role writes the catalog. `undefined` if it doesn't write it. */
+function transactionalIdOf(role: KafkaRole, layout: TopicLayout): string | undefined {
+  const writes = layout.hasCatalog === true && accessOf(role, 'catalog').includes('WRITE')
+  return writes ? topicNames(layout).catalog : undefined
 }
 
 /**
@@ -117,7 +129,8 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
   // These topics always have one partition, so a growth only checks that they exist.
-  if (name === 'replay-jobs' || name === 'notices' || name === 'lending') return ['DESCRIBE']
+  if (name === 'replay-jobs' || name === 'notices' || name === 'lending' || name === 'catalog')
+    return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
 
@@ -201,6 +214,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log find': '`sluice log find`, for payloads',
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
+  catalog: '`sluice catalog import`, `export` and `diff`',
   admin: '`sluice admin`',
 }
 

@@ -126,6 +126,8 @@ export type Topic = {
    * anyway.
    */
   readonly isOptional?: true
+  /** True if the topic exists only with `catalog.source=topic`. */
+  readonly isOfCatalog?: true
 }
 
 const kafkaDefault = (): number => kafkaDefaultBytes
@@ -307,6 +309,17 @@ export const topics = {
     writers: worker,
     hasOnePartition: true,
     isOptional: true,
+  },
+  catalog: {
+    name: 'catalog',
+    purpose: 'the sources and destinations, if `catalog.source` is `topic`',
+    key: '`source/ID`, `destination/ID`, or `head` for the last record of a change',
+    kept: () => ({ latestOfKey: true, noneBeforeMs: day, deletionsForMs: 7 * day }),
+    maxBytes: kafkaDefault,
+    readers: [...worker, 'gateway', 'admin', 'catalog', 'destinations', 'replay', 'audience backfill'],
+    writers: ['up', 'admin', 'catalog', 'destinations'],
+    hasOnePartition: true,
+    isOfCatalog: true,
   },
 } as const satisfies Readonly<Record<string, Topic>>
 

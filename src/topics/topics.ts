@@ -29,6 +29,8 @@ export type TopicLayout = {
   maxMessageBytes: number
   /** The retention of the delivery log, in milliseconds. */
   attemptsKeptMs: number
+  /** True if the catalog is in a topic. */
+  hasCatalog?: boolean
 }
 
 export type TopicDefinition = {
@@ -112,6 +114,7 @@ export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const names = topicNames(layout)
   return topicKeys.flatMap((key): TopicDefinition[] => {
     const entry: Topic = topics[key]
+    if (entry.isOfCatalog === true && layout.hasCatalog !== true) return []
     if (entry.tiers !== true) return [define(entry, { key, topic: names[key] }, layout)]
     return layout.tiers.map((tier) => ({
       ...define(entry, { key, topic: names[key] + tier }, layout),

@@ -19,7 +19,11 @@ export type AuthorizedKafka = SingleBroker & {
 
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs
 
-const resources = { Topic: AclResourceTypes.TOPIC, Group: AclResourceTypes.GROUP } as const
+const resources = {
+  Topic: AclResourceTypes.TOPIC,
+  Group: AclResourceTypes.GROUP,
+  TransactionalId: AclResourceTypes.TRANSACTIONAL_ID,
+} as const
 const operations = {
   READ: AclOperationTypes.READ,
   WRITE: AclOperationTypes.WRITE,

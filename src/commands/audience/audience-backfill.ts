@@ -7,7 +7,7 @@ import { type BackfillPosition, type BackfillScope, encodePosition } from '../..
 import { type ReplayRecord, replayOf } from '../../backfill/replay-record.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
-import type { createKafka } from '../../kafka/cluster/client.ts'
+import type { CatalogTopicLog } from '../../roles/start/catalog-topic.ts'
 import { createPartitionReader, type PartitionReader } from '../../kafka/read/partition-reader.ts'
 import { topicIdsOf } from '../../topics/topic-grow.ts'
 import { countPartitions } from '../../topics/topic-partitions.ts'
@@ -23,7 +23,7 @@ import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { readingInput } from '../command/upstream-input.ts'
 import { openWriter, type Writer } from '../../roles/operations/record-writer.ts'
 
-type Log = Parameters<typeof createKafka>[1]
+type Log = CatalogTopicLog
 
 export type BackfillOptions = {
   spaceId: string
@@ -67,7 +67,7 @@ export async function backfill(
   const rate = rateOf(options.rate)
   kafkaSettings(config)
   const topics = topicNames(config)
-  refuseUselessTarget(await readCatalog(config), options)
+  refuseUselessTarget(await readCatalog(config, log, 'audience backfill'), options)
   const kafka = await openKafka(config, log, 'audience backfill')
   await refuseOtherLayout(kafka, config)
   const partitions = await partitionsOf(config, kafka, topics)
@@ -373,7 +373,7 @@ function refuseUselessTarget(catalog: Catalog, { spaceId, destinationId }: Backf
 
 async function partitionsOf(
   config: Config,
-  kafka: ReturnType<typeof createKafka>,
+  kafka: Awaited<ReturnType<typeof openKafka>>,
   topics: TopicNames,
 ): Promise<number> {
   for (const topic of [topics.memberships, topics.backfills, topics.replays]) {

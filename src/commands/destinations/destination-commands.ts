@@ -15,6 +15,85 @@ export function addDestinationCommands(tools: CommandTools): void {
   addResume(parent, tools)
   addRetryNow(parent, tools)
   addDrop(parent, tools)
+  addGet(parent, tools)
+  addSet(parent, tools)
+  addPause(parent, tools)
+  addRemove(parent, tools)
+}
+
+const byOption = ['--by <name>', 'who makes the change (default: the user of this machine)'] as const
+
+function addGet(parent: Command, { command, once }: CommandTools): void {
+  command('get', 'print a destination of the topic, without secrets (catalog.source=topic)', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .option('--json', 'print one JSON object')
+    .action((id: string, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await edits()).getObject(
+          { config, log },
+          { kind: 'destination', id },
+          { asJson: flags['json'] === true },
+        ),
+      ),
+    )
+}
+
+function addSet(parent: Command, { command, once }: CommandTools): void {
+  command('set', 'make or replace a destination in the topic (catalog.source=topic)', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .argument('<file>', 'its fields, YAML or JSON; - reads them from standard input')
+    .option('--version <version>', 'refuse the change unless the destination has this version now', Number)
+    .option(...byOption)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  echo 'sources: [shop]
+  hooks: [{ url: https://example.com/hook }]' | sluice destinations set crm -
+  sluice destinations get crm > crm.yaml && $EDITOR crm.yaml && sluice destinations set crm crm.yaml
+
+Workers use the change within a second. docs/catalog.md lists all fields.`,
+    )
+    .action((id: string, path: string, flags: Flags) =>
+      once(flags, async (config, log) => {
+        const version = typeof flags['version'] === 'number' ? flags['version'] : undefined
+        const order = { kind: 'destination', id, path, version, by: textOf(flags['by']) } as const
+        return (await edits()).setObject({ config, log }, order)
+      }),
+    )
+}
+
+function addPause(parent: Command, { command, once }: CommandTools): void {
+  command('pause', 'pause a destination in the topic: its messages wait (catalog.source=topic)', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .option(...byOption)
+    .action((id: string, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await edits()).setState({ config, log }, { id, state: 'paused', by: textOf(flags['by']) }),
+      ),
+    )
+}
+
+function addRemove(parent: Command, { command, once, screen }: CommandTools): void {
+  command('rm', 'remove a destination from the topic (catalog.source=topic)', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .option('--yes', 'do not ask')
+    .option(...byOption)
+    .action((id: string, flags: Flags) =>
+      once(flags, async (config, log) => {
+        const { confirms } = await import('../command/question.ts')
+        const question = `Remove the destination ${id}? What waits for it becomes dead letters (destination_removed).`
+        if (flags['yes'] !== true && !(await confirms(screen, question))) return ['Nothing was removed.']
+        return (await edits()).removeObject(
+          { config, log },
+          { kind: 'destination', id, by: textOf(flags['by']) },
+        )
+      }),
+    )
+}
+
+function edits() {
+  return import('./edit-destination.ts')
 }
 
 function addList(parent: Command, { command, once, screen }: CommandTools): void {
@@ -66,11 +145,11 @@ The exit code is 0 if every URL accepts the message. It is 1 if any URL doesn't,
 has a fault. It is 2 if there is no such destination or URL, or if a worker would refuse the message.`,
     )
     .action((destinationId: string, message: string | undefined, flags: Flags) =>
-      once(flags, async (config) => {
+      once(flags, async (config, log) => {
         const order = { destinationId, message, hookId: textOf(flags['hook']) }
         const { tryDestination } = await import('./try-destination.ts')
         const asJson = flags['json'] === true
-        const { lines, areAllAccepted } = await tryDestination(config, order, { asJson })
+        const { lines, areAllAccepted } = await tryDestination(config, log, order, { asJson })
         if (!areAllAccepted) process.exitCode = 1
         return lines
       }),

@@ -25,6 +25,7 @@ import type { DeskAnswer } from '../../roles/operations/replay-desk.ts'
 import { kafkaSettings } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { whoIsThis } from '../command/operator.ts'
+import { turnOn } from './edit-destination.ts'
 
 type Run = { config: Config; log: Logger; screen: Screen }
 
@@ -37,7 +38,7 @@ export function listAll(
   { sourceId, state, asJson }: { sourceId: string | undefined; state: string | undefined; asJson: boolean },
 ): Promise<string[]> {
   return atDesk(run, async (desk) => {
-    const catalog = await readCatalog(run.config)
+    const catalog = await readCatalog(run.config, run.log, 'destinations')
     if (sourceId !== undefined && !catalog.sources.has(sourceId))
       throw new WrongUseError(`The catalog has no source ${JSON.stringify(sourceId)}.`)
     const [paused, gone, health] = await Promise.all([desk.paused(), desk.gone(), desk.health()])
@@ -105,8 +106,13 @@ export async function resumeDestinations(run: Run, command: ResumeCommand): Prom
   const { destinationId, isForAll, isDetached, asJson } = command
   if ((destinationId === undefined) !== isForAll)
     throw new WrongUseError('Name a destination, or give --all for all that Sluice has paused.')
+  const by = command.by ?? whoIsThis()
+  const turnedOn =
+    destinationId !== undefined && run.config.catalog.source === 'topic'
+      ? await turnOn(run, { id: destinationId, by })
+      : []
   return atDesk(run, async (desk) => {
-    const by = command.by ?? whoIsThis()
+    if (turnedOn.length > 0 && !isPausedBySluice(await desk.paused(), destinationId)) return turnedOn
     const resumed =
       destinationId === undefined
         ? await resumeAll(desk, by)
@@ -124,6 +130,13 @@ export async function resumeDestinations(run: Run, command: ResumeCommand): Prom
       `  if messages became dead letters meanwhile: sluice replay dead-letters --destination ${id} --reason auto_paused --from ${timeOf(deadFromMs(atMs))}`,
     ])
   })
+}
+
+function isPausedBySluice(
+  paused: DeskAnswer<readonly { readonly destinationId: string }[]>,
+  destinationId: string | undefined,
+): boolean {
+  return paused.ok && paused.value.some((one) => one.destinationId === destinationId)
 }
 
 /**
@@ -156,7 +169,11 @@ export function retryNow(run: Run, command: RetryNowCommand): Promise<string[]> 
   const { destinationId, messageId, isPreview, asJson } = command
   return atDesk(run, async (desk) => {
     const pauses = pausesOf(await desk.paused(), await desk.gone(), run.config)
-    const refusal = refusalOf({ destinationId, messageId }, await readCatalog(run.config), pauses)
+    const refusal = refusalOf(
+      { destinationId, messageId },
+      await readCatalog(run.config, run.log, 'destinations'),
+      pauses,
+    )
     if (refusal?.kind === 'notFound') throw new WrongUseError(refusal.problem)
     if (refusal !== undefined) throw new StartError(refusal.problem)
     const what = messageId === undefined ? 'what waits for a retry' : `the message ${messageId}, if it waits`
@@ -195,7 +212,7 @@ export async function dropWaiting(run: Run, command: DropCommand): Promise<strin
   const { destinationId, isOfWaiting, isPreview, isSure, asJson } = command
   if (!isOfWaiting) throw new WrongUseError('Say what to drop: --waiting makes dead letters of what waits.')
   return atDesk(run, async (desk) => {
-    const refusal = refusalToDrop(destinationId, await readCatalog(run.config))
+    const refusal = refusalToDrop(destinationId, await readCatalog(run.config, run.log, 'destinations'))
     if (refusal !== undefined) throw new WrongUseError(refusal.problem)
     const waiting = messagesOf(await desk.health(), destinationId)
     const many = waiting === undefined ? 'the messages (how many is not known)' : counted(waiting, 'message')

@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers'
+import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { testDestination, type TestOrder } from '../../roles/operations/destination-test.ts'
 import { isAccepted, testData, testLines } from '../../roles/operations/destination-test-text.ts'
@@ -12,12 +13,16 @@ import { openInput } from '../command/upstream-input.ts'
  */
 export async function tryDestination(
   config: Config,
+  log: Logger,
   order: TestOrder,
   { asJson }: { asJson: boolean },
 ): Promise<{ lines: readonly string[]; areAllAccepted: boolean }> {
   // An argument can't be as long as a message.
   const message = order.message === '-' ? await text((await openInput('-')).chunks) : order.message
-  const tested = await testDestination(config, await readCatalog(config), { ...order, message })
+  const tested = await testDestination(config, await readCatalog(config, log, 'destinations'), {
+    ...order,
+    message,
+  })
   if (!tested.ok) throw new WrongUseError(tested.problem)
   const test = tested.value
   return {

@@ -117,7 +117,7 @@ async function atDesk(
   work: (desk: ReplayDesk) => Promise<string[]>,
 ): Promise<string[]> {
   kafkaSettings(config)
-  const catalog = await readCatalog(config)
+  const catalog = await readCatalog(config, log, 'replay')
   const desk = await openReplayDesk({
     config,
     log,

@@ -44,6 +44,8 @@ export async function refuseUnfitBroker(
  * missing only if the principal has some other right on the topic.
  */
 function isMissing({ resource, name, operation }: Right, look: BrokerLook): boolean {
+  // Brokers don't report what a client may do with a transactional id.
+  if (resource === 'TransactionalId') return false
   const allowed = resource === 'Group' ? look.group : (look.topics.get(name) ?? 'unreported')
   if (allowed === 'unreported' || allowed.has(operation)) return false
   const isHidden = allowed.size === 0

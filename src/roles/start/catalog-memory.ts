@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { OneAtATime } from '../../async/one-at-a-time.ts'
 import type { CatalogOutline, KnownCatalog } from '../../catalog/outline.ts'
 import { readOutline, writeOutline } from '../../catalog/outline-file.ts'
 import type { Config } from '../../config/schema.ts'
@@ -14,7 +15,9 @@ export class CatalogMemory {
   readonly #config: Config
   readonly #warn: (about: { file: string; reason: string }, message: string) => void
   readonly #path: string
-  #writing: Promise<void> = Promise.resolve()
+  /** The outline that is written next. `undefined` if none is to be written. */
+  #next: (() => CatalogOutline) | undefined
+  readonly #writes = new OneAtATime(() => this.#write())
   #hasWarned = false
 
   /** Calls `warn` once if the outline can't be read or written. */
@@ -40,21 +43,30 @@ export class CatalogMemory {
     return { outline, of, ifAnother: `; if this is another catalog, remove ${this.#path}` }
   }
 
-  /** Writes the outline of the catalog in force, after those that are being written. */
-  keep(outline: CatalogOutline): void {
-    this.#writing = this.#writing.then(async () => {
-      try {
-        stateFolder(this.#config)
-        await writeOutline(this.#path, outline)
-      } catch (error) {
-        this.#fail(error)
-      }
-    })
+  /**
+   * Writes the outline of the catalog in force. If another one is being written, only the last outline that
+   * was given meanwhile is made and written.
+   */
+  keep(outline: () => CatalogOutline): void {
+    this.#next = outline
+    void this.#writes.run()
   }
 
   /** Resolves once everything is written. */
   idle(): Promise<void> {
-    return this.#writing
+    return this.#writes.run()
+  }
+
+  async #write(): Promise<void> {
+    const outline = this.#next
+    if (outline === undefined) return
+    this.#next = undefined
+    try {
+      stateFolder(this.#config)
+      await writeOutline(this.#path, outline())
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   #fail(error: unknown): void {
@@ -72,8 +84,9 @@ export class CatalogMemory {
  * The name of the outline's file. Without a setting, all projects of this user share a state folder in the
  * temporary folder. There, each catalog file has an outline of its own.
  */
-function outlineName({ state, catalog }: Config): string {
+function outlineName({ state, catalog, kafka }: Config): string {
   if (state.folder !== undefined) return 'catalog.json'
-  const digest = createHash('sha256').update(resolve(catalog.file)).digest('hex')
+  const place = catalog.source === 'topic' ? `topic ${kafka.topicPrefix}` : resolve(catalog.file)
+  const digest = createHash('sha256').update(place).digest('hex')
   return `catalog-${digest.slice(0, 12)}.json`
 }

@@ -2,19 +2,24 @@ import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
 import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file.ts'
-import { outlineOf } from '../../catalog/outline.ts'
+import { type KnownCatalog, outlineOf } from '../../catalog/outline.ts'
 import { catalogVariables } from '../../config/read.ts'
 import type { Config } from '../../config/schema.ts'
+import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
 import { showCatalog } from '../../telemetry/show-state.ts'
 import { Listeners } from '../../async/listeners.ts'
+import { topicNames } from './settings.ts'
 import { CatalogMemory } from './catalog-memory.ts'
+import { type CatalogTopicLog, readCatalogTopic } from './catalog-topic.ts'
 import { StartError } from './start-error.ts'
 
 export type OpenCatalogOptions = {
   config: Config
   metrics: CommonMetrics
   log: Logger
+  /** The role that reads the catalog. */
+  role: KafkaRole
   /** The private addresses that hooks may have. Roles that send nothing to hooks don't set this. */
   allowAddresses?: readonly string[]
   /** Says whether the log line about a change of the catalog counts sources or destinations. */
@@ -39,7 +44,64 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
  * Opens the catalog of a role, and shows the version in force in gauges and log. If the catalog is faulty, or
  * lacks too many entries of the catalog that was last in force, throws an error that lists all faults.
  */
-export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCatalog> {
+export function openCatalog(options: OpenCatalogOptions): Promise<RoleCatalog> {
+  return options.config.catalog.source === 'topic' ? openFromTopic(options) : openFromFile(options)
+}
+
+async function openFromTopic({
+  config,
+  metrics,
+  log,
+  role,
+  counts,
+}: OpenCatalogOptions): Promise<RoleCatalog> {
+  const listeners = new Listeners<[catalog: Catalog, before: Catalog]>()
+  const memory = new CatalogMemory(config, (about, message) => log.warn(about, message))
+  const read = await readCatalogTopic({ config, log, role })
+  refuseEarlier(read.revision, await memory.known(), config)
+  let isInForce = false
+  const keep = (catalog: Catalog): void => {
+    if (isInForce) memory.keep(() => outlineOf(catalog))
+  }
+  const topic = read.follow((catalog, before, { changes, by }) => {
+    showCatalog(metrics, catalog)
+    const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
+    log.info({ version: catalog.version, ...count, by, changes }, 'the catalog has changed')
+    keep(catalog)
+    listeners.tell(catalog, before)
+  })
+  const first = topic.current()
+  showCatalog(metrics, first)
+  if (first.destinations.size === 0) log.warn({ topic: topicNames(config).catalog }, emptyTopic)
+  metrics.catalogRefused.follow(() => (topic.refused() === undefined ? 0 : 1))
+  return {
+    current: () => topic.current(),
+    refused: () => topic.refused(),
+    onChange: (listener) => listeners.add(listener),
+    inForce() {
+      isInForce = true
+      keep(topic.current())
+    },
+    async stop() {
+      await Promise.all([topic.stop(), memory.idle()])
+    },
+  }
+}
+
+const emptyTopic =
+  'the catalog has no destinations: `sluice destinations set` makes one, and `sluice catalog import` takes a file'
+
+/** Throws if the topic has fewer changes than this machine has seen: it was made anew, or has lost its end. */
+function refuseEarlier(revision: number, known: KnownCatalog | undefined, config: Config): void {
+  const seen = Number(/^r(\d+)$/.exec(known?.outline.version ?? '')?.[1] ?? 0)
+  if (revision >= seen || known === undefined) return
+  const { catalog } = topicNames(config)
+  throw new StartError(
+    `The topic ${catalog} ends with change ${revision}, and this machine has seen change ${seen}: the topic was made anew, or has lost records. Import an export of the catalog: \`sluice catalog import FILE\`${known.ifAnother}.`,
+  )
+}
+
+async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
   const { config, metrics, log, allowAddresses, counts } = options
   const listeners = new Listeners<[catalog: Catalog, before: Catalog]>()
   const memory = new CatalogMemory(config, (about, message) => log.warn(about, message))
@@ -54,7 +116,7 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCata
       const changes = changesBetween(was, { outline: outlineOf(catalog), catalog })
       const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
       log.info({ version: catalog.version, ...count, changes }, 'the catalog has changed')
-      if (isInForce) memory.keep(outlineOf(catalog))
+      if (isInForce) memory.keep(() => outlineOf(catalog))
       listeners.tell(catalog, before)
     },
     onRefused(faults) {
@@ -76,7 +138,7 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCata
     onChange: (listener) => listeners.add(listener),
     inForce() {
       isInForce = true
-      memory.keep(outlineOf(file.current()))
+      memory.keep(() => outlineOf(file.current()))
     },
     stop() {
       file.stop()
@@ -107,7 +169,8 @@ export function tellWaiting(
  * Reads the present catalog once, for a command. If the catalog is faulty, throws an error that lists all
  * faults.
  */
-export async function readCatalog(config: Config): Promise<Catalog> {
+export async function readCatalog(config: Config, log: CatalogTopicLog, role: KafkaRole): Promise<Catalog> {
+  if (config.catalog.source === 'topic') return (await readCatalogTopic({ config, log, role })).current
   const file = await openFile(config, ignoreEdits)
   file.stop()
   return file.current()
@@ -119,6 +182,7 @@ export async function readCatalog(config: Config): Promise<Catalog> {
  * are checked later, by the worker.
  */
 export async function refuseFaultyCatalog(config: Config): Promise<void> {
+  if (config.catalog.source === 'topic') return
   // The role itself says so if it has no outline.
   const memory = new CatalogMemory(config, () => undefined)
   const file = await openFile(config, { ...ignoreEdits, known: await memory.known() })

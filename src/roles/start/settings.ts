@@ -90,6 +90,7 @@ export function topicLayout(config: Config): TopicLayout {
     tiers: tiersOf(ladderOf(config)).map(formatWait),
     maxMessageBytes: config.message.maxBytes,
     attemptsKeptMs: config.attempts.retentionMs,
+    hasCatalog: config.catalog.source === 'topic',
   }
 }
 

@@ -22,7 +22,8 @@ beforeEach(async () => {
   const read = readConfig({ env: { SLUICE_CATALOG_FILE: join(folder, 'catalog.yaml') } })
   if (!read.ok) throw new Error(read.message)
   metrics = createAdminMetrics()
-  file = await openCatalog({ config: read.config, metrics, log: pino({ level: 'silent' }) })
+  file = await openCatalog({
+    role: 'worker', config: read.config, metrics, log: pino({ level: 'silent' }) })
 })
 
 afterEach(async () => {

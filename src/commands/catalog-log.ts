@@ -1,0 +1,143 @@
+import { readFile } from 'node:fs/promises'
+import { text as textOfStream } from 'node:stream/consumers'
+import type { Logger } from 'pino'
+import { stringify } from 'yaml'
+import { formatFaults } from '../catalog/fault.ts'
+import { lossFaults } from '../catalog/outline.ts'
+import { readUncheckedCatalog } from '../catalog/parse.ts'
+import { isRecord, listOf, recordOf } from '../catalog/plain-data.ts'
+import type { Edit } from '../catalog-log/judge.ts'
+import type { CatalogLog } from '../catalog-log/log.ts'
+import { keyOf, type ObjectKind, type ObjectName, objectKinds } from '../catalog-log/names.ts'
+import { catalogVariables } from '../config/read.ts'
+import type { Config } from '../config/schema.ts'
+import {
+  changeLines,
+  openCatalogDesk,
+  type OpenedDesk,
+  refusalText,
+} from '../roles/operations/catalog-desk.ts'
+import { counted } from '../roles/start/progress.ts'
+import { StartError, WrongUseError } from '../roles/start/start-error.ts'
+import { whoIsThis } from './command/operator.ts'
+
+type Run = { readonly config: Config; readonly log: Logger }
+
+const lists = { source: 'sources', destination: 'destinations' } as const satisfies Record<ObjectKind, string>
+
+/** Opens the desk for a piece of work, and closes it. */
+export async function atCatalogDesk<T>(
+  { config, log }: Run,
+  role: 'catalog' | 'destinations',
+  work: (desk: OpenedDesk) => Promise<T>,
+): Promise<T> {
+  const desk = await openCatalogDesk(config, log, role)
+  try {
+    return await work(desk)
+  } finally {
+    await desk.close()
+  }
+}
+
+/** Prints the catalog of the topic as a file, without secrets. Importing it again changes nothing. */
+export function exportCatalog(run: Run, { asJson }: { asJson: boolean }): Promise<string[]> {
+  return atCatalogDesk(run, 'catalog', async (desk) => {
+    const log = await desk.look()
+    const listOfKind = (kind: ObjectKind) =>
+      log
+        .of(kind)
+        .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+        .map((object) => desk.shown(object, { showsUrls: true }))
+    const catalog = { sources: listOfKind('source'), destinations: listOfKind('destination') }
+    return [asJson ? JSON.stringify(catalog, undefined, 2) : stringify(catalog, { lineWidth: 0 }).trimEnd()]
+  })
+}
+
+export type ImportOptions = {
+  /** The file, or `-` for standard input. */
+  readonly path: string
+  /** True: says what would change, and changes nothing. */
+  readonly isDryRun: boolean
+  /** True: writes all objects again, because records of the topic were destroyed. */
+  readonly isRepair: boolean
+  readonly by: string | undefined
+}
+
+/** Makes the catalog of the topic equal to a file, in one change. Returns the difference in lines. */
+export function importCatalog(run: Run, { path, isDryRun, isRepair, by }: ImportOptions): Promise<string[]> {
+  return atCatalogDesk(run, 'catalog', async (desk) => {
+    const value = await readWhole(path)
+    const log = await desk.look()
+    const edits = editsFrom(value, log, path)
+    const variables = catalogVariables()
+    const answer = await desk.change({ edits, by: by ?? whoIsThis(), variables, isDryRun, isRepair })
+    if (!answer.ok) throw new StartError(refusalText(answer))
+    const lines = changeLines(answer.changed)
+    if (lines.length === 0) return [`Nothing differs from ${path}.`]
+    const done = isDryRun ? 'would change' : 'changed'
+    return [...lines, `${counted(lines.length, 'object')} ${done} (+ new, ~ changed, - removed)`]
+  })
+}
+
+async function readWhole(path: string): Promise<Readonly<Record<string, unknown>>> {
+  const text =
+    path === '-' ? await textOfStream(process.stdin) : await readFile(path, 'utf8').catch(unreadable(path))
+  const read = readUncheckedCatalog(text, path)
+  if (!read.ok) throw new StartError(formatFaults(read.faults))
+  if (!isRecord(read.value))
+    throw new StartError(`${path} is no catalog: write sources: and destinations: into it.`)
+  return read.value
+}
+
+export function unreadable(path: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new WrongUseError(
+      `${path} can not be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+    )
+  }
+}
+
+/** Returns the edits that make the topic equal to a file. Throws if the file lacks too much of it. */
+function editsFrom(value: Readonly<Record<string, unknown>>, log: CatalogLog, path: string): readonly Edit[] {
+  const unknown = Object.keys(value).filter((key) => !['sources', 'destinations', 'expect'].includes(key))
+  if (unknown.length > 0)
+    throw new StartError(
+      `${path} has the unknown key ${JSON.stringify(unknown[0])}: the keys are sources, destinations and expect.`,
+    )
+  const wanted = new Map<string, Edit>()
+  for (const kind of objectKinds) {
+    for (const [index, given] of listOf(value[lists[kind]]).entries()) {
+      const id = recordOf(given)['id']
+      if (typeof id !== 'string')
+        throw new StartError(`${path}: ${lists[kind]}[${index}] has no id: add one.`)
+      const name: ObjectName = { kind, id }
+      if (wanted.has(keyOf(name)))
+        throw new StartError(
+          `${path}: ${lists[kind]}[${index}] has the id ${JSON.stringify(id)} of an earlier entry.`,
+        )
+      wanted.set(keyOf(name), { name, op: 'put', given: recordOf(given) })
+    }
+  }
+  refuseLoss(wanted, { log, path, expected: recordOf(value['expect']) })
+  const gone = [...log.objects.values()].filter((object) => !wanted.has(keyOf(object)))
+  return [...wanted.values(), ...gone.map(({ kind, id }): Edit => ({ name: { kind, id }, op: 'remove' }))]
+}
+
+function refuseLoss(
+  wanted: ReadonlyMap<string, Edit>,
+  { log, path, expected }: { log: CatalogLog; path: string; expected: Readonly<Record<string, unknown>> },
+): void {
+  const idsOf = (names: readonly ObjectName[], kind: ObjectKind): ReadonlyMap<string, string> =>
+    new Map(names.filter((name) => name.kind === kind).map(({ id }) => [id, '']))
+  const before = [...log.objects.values()]
+  const after = [...wanted.values()].map(({ name }) => name)
+  const outline = {
+    version: '',
+    sources: idsOf(before, 'source'),
+    destinations: idsOf(before, 'destination'),
+  }
+  const next = { sources: idsOf(after, 'source'), destinations: idsOf(after, 'destination') }
+  const known = { outline, of: 'the catalog in the topic', ifAnother: '' }
+  const faults = lossFaults(path, known, next, expected)
+  if (faults.length > 0) throw new StartError(formatFaults(faults))
+}

@@ -1,0 +1,99 @@
+import { formatFaults, type Fault } from '../../catalog/fault.ts'
+import { Definitions } from '../../catalog-log/definitions.ts'
+import { CatalogDesk, type Change, type ChangeAnswer, type ChangedObject } from '../../catalog-log/desk.ts'
+import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
+import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
+import { catalogReading } from '../../catalog-log/read.ts'
+import { RecordSeals } from '../../catalog-log/record.ts'
+import type { Config } from '../../config/schema.ts'
+import { Pen } from '../../kafka/pen/pen.ts'
+import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
+import type { KafkaRole } from '../../topics/kafka-roles.ts'
+import { openKafka } from '../start/ask-kafka.ts'
+import type { CatalogTopicLog } from '../start/catalog-topic.ts'
+import { catalogKeys } from '../start/catalog-keys.ts'
+import { topicNames } from '../start/settings.ts'
+import { WrongUseError } from '../start/start-error.ts'
+
+/** Looks at the catalog's topic, and changes it. The methods reject when Kafka doesn't answer. */
+export type OpenedDesk = {
+  /** Reads the topic to its end. */
+  look(): Promise<CatalogLog>
+  change(change: Change): Promise<ChangeAnswer>
+  /** Returns an object as people see it, without secrets. */
+  shown(object: StoredObject, how: { readonly showsUrls: boolean }): Readonly<Record<string, unknown>>
+  close(): Promise<void>
+}
+
+/** Opens the desk. Throws if the catalog is in a file. */
+export async function openCatalogDesk(
+  config: Config,
+  log: CatalogTopicLog,
+  role: KafkaRole,
+): Promise<OpenedDesk> {
+  if (config.catalog.source === 'file') throw new WrongUseError(inFile(config))
+  const keys = catalogKeys(config)
+  const topic = topicNames(config).catalog
+  const kafka = await openKafka(config, log, role)
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
+  const definitions = new Definitions(topic, keys)
+  const desk = new CatalogDesk({
+    pen: new Pen({ kafka, transactionalId: topic, topic }),
+    read: catalogReading(reader, topic),
+    seals: new RecordSeals(topic, keys),
+    definitions,
+    allowAddresses: config.delivery.allowAddresses,
+    onRefused: (refused) => log.error({ topic, ...refused }, 'a record of the catalog was refused'),
+  })
+  return {
+    look: () => desk.look(),
+    change: (change) => desk.change(change),
+    shown: (object, how) => definitions.shown(object, object.definition, how),
+    async close() {
+      await Promise.all([desk.close(), reader.stop()])
+    },
+  }
+}
+
+/** Says what to do instead if the catalog is in a file. */
+export function inFile({ catalog: { file } }: Config): string {
+  return `The catalog is in the file ${file} (catalog.source=file), which is edited there. To change it while everything runs, set catalog.source=topic, and take the file over with \`sluice catalog import ${file}\` (docs/catalog-topic.md).`
+}
+
+/** Describes what a change has made, in lines such as `+ destination/crm`. Leaves out what is unchanged. */
+export function changeLines(changed: readonly ChangedObject[]): string[] {
+  const marks = { created: '+', changed: '~', removed: '-', unchanged: '=' } as const
+  return changed
+    .filter(({ what }) => what !== 'unchanged')
+    .map(({ name, what }) => `${marks[what]} ${keyOf(name)}`)
+}
+
+/** Returns why a change was refused, and what to do. */
+export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): string {
+  switch (answer.kind) {
+    case 'outdated':
+      return outdatedText(answer.name, answer.present)
+    case 'missing':
+      return `There is no ${describe(answer.name)}.`
+    case 'faulty':
+      return faultText(answer.faults)
+    case 'busy':
+      return 'Other processes change the catalog all the time: try again.'
+    case 'damaged':
+      return `The topic of the catalog is damaged: ${answer.problem}. Somebody without the key has written to it, or deleted records. \`sluice catalog import FILE --repair\` writes the whole catalog again.`
+  }
+}
+
+function faultText(faults: readonly Fault[]): string {
+  const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`
+  return `The change has ${count}, so nothing was changed:\n${formatFaults(faults)}`
+}
+
+function outdatedText(name: ObjectName, present: StoredObject | undefined): string {
+  if (present === undefined) return `The ${describe(name)} does not exist any more: look at it again.`
+  return `The ${describe(name)} exists in version ${present.version}, and not as you have seen it: look at it again.`
+}
+
+function describe({ kind, id }: ObjectName): string {
+  return `${kind} ${JSON.stringify(id)}`
+}
