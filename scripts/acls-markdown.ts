@@ -36,6 +36,10 @@ export function aclsMarkdown(): string {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
   const { config } = read
-  const scope = { layout: topicLayout(config), groupId: config.kafka.groupId, withSettings: true }
+  const scope = {
+    layout: { ...topicLayout(config), hasCatalog: true },
+    groupId: config.kafka.groupId,
+    withSettings: true,
+  }
   return introduction + rightsMarkdown(scope)
 }

@@ -175,7 +175,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   admin: {
     about: 'the admin API: its routes, their document, tokens',
-    imports: ['delivery-log', 'http', 'message'],
+    imports: ['catalog', 'delivery-log', 'http', 'message'],
   },
   kafka: {
     about: 'the Kafka client: group member, fetches, watermark, commits, produces, logins',

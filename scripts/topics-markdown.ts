@@ -21,7 +21,7 @@ const heading = ['Topic', 'Holds', 'Key', 'Kept', 'Partitions', 'Read by', 'Writ
 export function topicsMarkdown(): string {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
-  const table = topicTable(topicLayout(read.config))
+  const table = topicTable({ ...topicLayout(read.config), hasCatalog: true })
   const rows = topicKeys.flatMap((key) => {
     const definition = table.find((one) => one.key === key)
     return definition === undefined ? [] : [rowOf(topics[key], definition)]

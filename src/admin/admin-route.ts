@@ -7,7 +7,7 @@ import type { AdminRight } from './tokens.ts'
  */
 export type AdminRoute = {
   readonly call: AdminCall
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** The path, in OpenAPI's notation. */
   readonly path: string
   readonly right: AdminRight
@@ -15,7 +15,10 @@ export type AdminRoute = {
   readonly description: string
   readonly params?: Readonly<Record<string, Parameter>>
   readonly query?: Readonly<Record<string, Parameter>>
-  readonly body?: { readonly schema: object; readonly example: object }
+  /** The conditions in the header of a request, by name. */
+  readonly headers?: Readonly<Record<string, Parameter>>
+  /** `documented`: the schema in the OpenAPI document, if the call itself checks more than `schema`. */
+  readonly body?: { readonly schema: object; readonly documented?: object; readonly example: object }
   readonly status: 200 | 201
   readonly answer: { readonly schema: object; readonly example: object }
   /** The problems with which this route may answer, in addition to the problems that every route has. */
@@ -41,9 +44,11 @@ export type AdminCall =
   | 'retry_destination'
   | 'drop_destination'
   | 'list_audit'
+  | 'list_sources'
+  | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 
 /** A parameter of a path or a query. Its value is always text. */
-type Parameter = {
+export type Parameter = {
   readonly schema: { readonly type: 'string' } & Readonly<Record<string, unknown>>
   readonly description: string
   readonly example: string

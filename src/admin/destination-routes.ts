@@ -351,7 +351,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
   {
     call: 'list_paused',
     method: 'GET',
-    path: '/v1/destinations/paused',
+    path: '/v1/paused-destinations',
     right: 'read',
     summary: 'List destinations that Sluice has paused',
     description:

@@ -1,6 +1,7 @@
 import { problem, type ProblemCode, problems } from './problem.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
+import { catalogSchema } from '../catalog/catalog-schema.ts'
 
 /** Problems with which every route may answer. */
 const always: readonly ProblemCode[] = [
@@ -40,6 +41,7 @@ export function adminOpenApi(): object {
         token: { type: 'http', scheme: 'bearer', description: 'What `sluice admin token create` prints.' },
       },
       schemas: {
+        ...catalogSchemas(),
         Problem: {
           type: 'object',
           required: ['type', 'title', 'status', 'detail'],
@@ -55,6 +57,12 @@ export function adminOpenApi(): object {
   }
 }
 
+/** The schemas of an entry of the catalog, as the file has it. */
+function catalogSchemas(): Readonly<Record<string, object>> {
+  const { sources, destinations } = catalogSchema.properties
+  return { Source: sources.items, Destination: destinations.items }
+}
+
 function operationOf({
   call,
   method,
@@ -63,12 +71,13 @@ function operationOf({
   right,
   params,
   query,
+  headers,
   body,
   status,
   answer,
   problems: own,
 }: AdminRoute): object {
-  const possible = [...always, ...(method === 'POST' ? ofBody : []), ...own]
+  const possible = [...always, ...(method === 'GET' || method === 'DELETE' ? [] : ofBody), ...own]
   const answers = Object.fromEntries(possible.map((code) => [problems[code][0], problemAnswer(code)]))
   return {
     operationId: call,
@@ -76,11 +85,15 @@ function operationOf({
     description: `${description} Needs the right \`${right}\`.`,
     'x-right': right,
     security: [{ token: [] }],
-    parameters: [...parametersOf('path', params), ...parametersOf('query', query)],
+    parameters: [
+      ...parametersOf('path', params),
+      ...parametersOf('query', query),
+      ...parametersOf('header', headers),
+    ],
     ...(body !== undefined && {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: body.schema, example: body.example } },
+        content: { 'application/json': { schema: body.documented ?? body.schema, example: body.example } },
       },
     }),
     responses: {
@@ -93,7 +106,7 @@ function operationOf({
   }
 }
 
-function parametersOf(place: 'path' | 'query', given: AdminRoute['query'] = {}): object[] {
+function parametersOf(place: 'path' | 'query' | 'header', given: AdminRoute['query'] = {}): object[] {
   return Object.entries(given).map(([name, { schema, description, example }]) => ({
     name,
     in: place,
@@ -123,6 +136,11 @@ const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   not_found: 'There is no replay or destination "x": list those that there are.',
   too_slow: 'The request did not come as a whole in time: send it again.',
   conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,
+  outdated: 'The destination "crm" exists in version 4712, and not as you have seen it: look at it again.',
+  faulty:
+    'The change has a fault, so nothing was changed: destination/crm: sources[0]: names the source "shopp", which is not in the catalog; add it to sources, or name one of shop',
+  no_condition:
+    'Send If-Match with the ETag of the object that you have seen, or If-None-Match: * to make a new one.',
   too_large: 'Send a body of at most 64 KiB.',
   unknown_type: 'Send JSON, with Content-Type: application/json.',
   answer_too_large: 'Ask for less: less time, fewer records, or one destination.',

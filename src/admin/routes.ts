@@ -1,4 +1,5 @@
 import { limited } from './limited.ts'
+import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import type { AdminRoute } from './admin-route.ts'
@@ -143,6 +144,7 @@ const auditSchema = {
               'destination_resumed',
               'destination_retried',
               'destination_dropped',
+              'catalog_changed',
             ],
           },
           replay: { anyOf: [{ type: 'string' }, { type: 'null' }] },
@@ -330,6 +332,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   },
   ...logRoutes,
   ...destinationRoutes,
+  ...catalogRoutes,
   {
     call: 'list_audit',
     method: 'GET',

@@ -14,11 +14,15 @@ declare module 'fastify' {
   }
 }
 
+/** The conditions of a change. `ifMatch`: the entity tag, as it was sent. */
+export type Conditions = { readonly ifMatch: string | undefined; readonly ifNoneMatch: string | undefined }
+
 /** The content of a request, checked against the schemas of its route. */
 export type AdminRequest = {
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly body: unknown
+  readonly conditions: Conditions
   readonly token: Pick<Token, 'name' | 'right'>
 }
 
@@ -139,7 +143,8 @@ class Server implements AdminServer {
    */
   #parseJson(): void {
     const parse = this.#server.getDefaultJsonParser('error', 'error')
-    this.#server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const types = ['application/json', 'application/merge-patch+json']
+    this.#server.addContentTypeParser(types, { parseAs: 'string' }, (request, body, done) => {
       const isNeeded = request.routeOptions.config.admin?.body !== undefined
       if (body.length === 0 && !isNeeded) done(null)
       else void parse(request, body.toString(), done)
@@ -155,8 +160,10 @@ class Server implements AdminServer {
       handler: async (request, reply) => {
         const token = this.#holders.get(request)
         if (token === undefined) return this.#send(reply, noToken)
-        const { params, query, body } = request
-        return this.#send(reply, await this.#options.calls[route.call]({ params, query, body, token }))
+        const { params, query, body, headers } = request
+        const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
+        const given = { params, query, body, conditions, token }
+        return this.#send(reply, await this.#options.calls[route.call](given))
       },
     })
   }

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { formatPath } from '../catalog/fault.ts'
 import { readHookUrl } from '../catalog/hook-url.ts'
 import { fillIn, type Variables } from '../catalog/variables.ts'
+import { messageOf } from '../kafka/wire/errors.ts'
 import type { CatalogKeys } from './keys.ts'
 import { keyOf, type ObjectName } from './names.ts'
 import { seal, sealedAtMs, type SealedPlace, unseal } from './seal.ts'
 import { type SecretField, withSecretFields } from './secret-fields.ts'
 
-// An object has three forms. Given: as in a catalog file, and `${kept:…}` for what stays as it is. Plain: as in
-// a catalog file without variables. Stored: what may be secret is sealed. A URL is stored as its origin, a
+// An object has three forms. Given: as in a catalog file, and `${kept:…}` for what stays as it is. Plain: as
+// in a catalog file without variables. Stored: what may be secret is sealed. A URL is stored as its origin, a
 // space, and the sealed whole.
 
 export type Definition = Readonly<Record<string, unknown>>
@@ -34,7 +35,7 @@ export class Definitions {
       try {
         return escaped(this.#open(text, name, at))
       } catch (error) {
-        throw new Error(`${formatPath(at.path)} ${(error as Error).message}`, { cause: error })
+        throw new Error(`${formatPath(at.path)} ${messageOf(error)}`, { cause: error })
       }
     })
   }
@@ -71,16 +72,15 @@ export class Definitions {
       }
       const found = known.get(match[1] ?? '')
       const place = { ...at, hookUrl: originOf(at.hookUrl ?? '') }
-      try {
-        if (found === undefined) throw new Error('keeps a value that is not set')
-        return escaped(this.#open(found, name, place))
-      } catch (error) {
-        const problem =
-          found === undefined
-            ? (error as Error).message
-            : 'keeps a value that was set for another field or host'
+      const refuse = (problem: string): string => {
         faults.push({ path: formatPath(at.path), problem, advice: 'write the value itself' })
         return text
+      }
+      if (found === undefined) return refuse('keeps a value that is not set')
+      try {
+        return escaped(this.#open(found, name, place))
+      } catch {
+        return refuse('keeps a value that was set for another field or host')
       }
     })
     return { plain, faults }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../async/one-at-a-time.ts'
 import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
-import type { WrittenRecord } from '../message/records.ts'
+import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
 import type { Definitions } from './definitions.ts'
 import { type Accepted, type Edit, judge, type Judged } from './judge.ts'
 import { CatalogLog, type RefusedRecord } from './log.ts'
@@ -19,6 +19,11 @@ export type DeskOptions = {
   readonly definitions: Definitions
   readonly allowAddresses: readonly string[]
   readonly onRefused: (refused: RefusedRecord) => void
+  /** Makes the records of the audit trail, which are written in the same transaction. */
+  readonly audited: (change: {
+    readonly by: string
+    readonly changed: readonly ChangedObject[]
+  }) => PartitionRecords
 }
 
 export type Change = {
@@ -67,8 +72,8 @@ const mostTries = 8
 const firstPauseMs = 100
 
 /**
- * Changes the catalog in its topic. It first reads the topic to its end, so a change is judged by all that was
- * ever written, and the pen keeps others from writing in between.
+ * Changes the catalog in its topic. It first reads the topic to its end, so a change is judged by all that
+ * was ever written, and the pen keeps others from writing in between.
  */
 export class CatalogDesk {
   readonly #options: DeskOptions
@@ -205,6 +210,7 @@ export class CatalogDesk {
     let revision = this.#log.head?.revision ?? 0
     const counts = { source: this.#log.of('source').length, destination: this.#log.of('destination').length }
     const records: WrittenRecord[] = []
+    const audited: PartitionRecords[] = []
     for (const { accepted, waiting, what, changeId } of planned) {
       revision++
       for (const { name, definition } of accepted) {
@@ -215,9 +221,12 @@ export class CatalogDesk {
       records.push(
         seals.head({ revision, changeId, atMs: Date.now(), by: waiting.by, counts: { ...counts } }),
       )
+      audited.push(
+        this.#options.audited({ by: waiting.by, changed: this.#answerOf(waiting.edits, what).changed }),
+      )
       this.#looked.set(changeId, false)
     }
-    await pen.write(records)
+    await pen.write(records, inOnePlace(audited))
   }
 
   #answer(planned: readonly Planned[]): void {
@@ -227,7 +236,7 @@ export class CatalogDesk {
     }
   }
 
-  #answerOf(edits: readonly Edit[], what: Planned['what']): ChangeAnswer {
+  #answerOf(edits: readonly Edit[], what: Planned['what']): Extract<ChangeAnswer, { ok: true }> {
     const changed = edits.map(({ name }): ChangedObject => {
       const key = keyOf(name)
       return { name, what: what.get(key) ?? 'unchanged', version: this.#log.objects.get(key)?.version }
@@ -247,4 +256,13 @@ export class CatalogDesk {
       }),
     )
   }
+}
+
+/** Joins records of the same partition, because a transaction has one batch after the other for each. */
+function inOnePlace(all: readonly PartitionRecords[]): readonly PartitionRecords[] {
+  const byPlace = Map.groupBy(all, ({ topic, partition }) => `${topic}/${partition}`)
+  return [...byPlace.values()].flatMap((items) => {
+    const [first] = items
+    return first === undefined ? [] : [{ ...first, records: items.flatMap(({ records }) => records) }]
+  })
 }

@@ -11,8 +11,8 @@ export type EntriesOptions = {
   /** The name of the topic, for faults. */
   readonly topic: string
   /**
-   * Called with an object that this process can't use, because a later version wrote it or its secrets can't be
-   * opened. The earlier one stays in force.
+   * Called with an object that this process can't use, because a later version wrote it or its secrets can't
+   * be opened. The earlier one stays in force.
    */
   readonly onUnusable: (name: ObjectName, problem: string) => void
 }
@@ -97,7 +97,9 @@ function setIf<T>(entries: Map<string, T>, id: string, entry: T | undefined): vo
   if (entry !== undefined) entries.set(id, entry)
 }
 
-/** The version of a catalog from the topic, in metrics and log lines: `r` and the number of its last change. */
+/**
+ * The version of a catalog from the topic, in metrics and log lines: `r` and the number of its last change.
+ */
 function versionOf(revision: number): string {
   return `r${revision}`
 }

@@ -8,8 +8,8 @@ import type { StoredObject } from './log.ts'
 import { keyOf, type ObjectName } from './names.ts'
 
 /**
- * A change of one object. `base`: the version of the object that the author has seen, or `none` if it must not
- * exist. Absent: whatever is there.
+ * A change of one object. `base`: the version of the object that the author has seen, or `none` if it must
+ * not exist. Absent: whatever is there.
  */
 export type Edit = { readonly name: ObjectName; readonly base?: number | 'none' } & (
   | { readonly op: 'put'; readonly given: Definition }
@@ -108,12 +108,12 @@ function faultsOf(
   const edited = (kind: ObjectName['kind']) =>
     edits.map(({ name }) => name).filter((name) => name.kind === kind)
   const sourceIds = edited('source').map(({ id }) => id)
-  const destinations: Definition[] = edited('destination').flatMap((name) => present(now(name)))
+  const destinations: Definition[] = edited('destination').flatMap((name) => listIf(now(name)))
   const touched = new Set(sourceIds)
   for (const object of touched.size === 0 ? [] : objects.values()) {
     if (object.kind !== 'destination' || after.has(keyOf(object))) continue
     if (listOf(object.definition['sources']).some((id) => touched.has(String(id)))) {
-      destinations.push(...present(now(object)))
+      destinations.push(...listIf(now(object)))
     }
   }
   // All sources are checked together, because write keys are unique. If no source changes, those that are
@@ -122,7 +122,7 @@ function faultsOf(
     touched.size > 0
       ? [...sourceIds, ...[...objects.values()].filter(({ kind }) => kind === 'source').map(({ id }) => id)]
       : destinations.flatMap((one) => listOf(one['sources']).map(String))
-  const sources = [...new Set(ids)].flatMap((id) => present(now({ kind: 'source', id })))
+  const sources = [...new Set(ids)].flatMap((id) => listIf(now({ kind: 'source', id })))
   const parsed = parseCatalogData(
     { sources, destinations },
     { file: 'the change', version: '', allowAddresses },
@@ -132,7 +132,7 @@ function faultsOf(
     : parsed.faults.map((fault) => withId(fault, { source: sources, destination: destinations }))
 }
 
-function present(definition: Definition | undefined): readonly Definition[] {
+function listIf(definition: Definition | undefined): readonly Definition[] {
   return definition === undefined ? [] : [definition]
 }
 

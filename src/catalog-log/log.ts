@@ -30,7 +30,9 @@ export class CatalogLog {
   readonly #objects = new Map<string, StoredObject>()
   #pending: SignedRecord[] = []
   #head: Head | undefined
-  /** The highest revision of a record so far. Revisions never fall, so an old record that is replayed is seen. */
+  /**
+   * The highest revision of a record so far. Revisions never fall, so an old record that is replayed is seen.
+   */
   #highest = 0
   #next = 0
 

@@ -1,20 +1,16 @@
+import { OtherLogError } from '../kafka/wire/errors.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { WholeRecord } from '../message/records.ts'
 
 /** Consecutive records of the catalog's topic. `next` is the offset at which the reading continues. */
 export type CatalogPiece = { readonly records: readonly WholeRecord[]; readonly next: number }
 
-/** Reports that the topic is another one than before, or has lost its end. */
-export class OtherCatalogError extends Error {
-  override readonly name = 'OtherCatalogError'
-}
-
 const stallTimeoutMs = 15_000
 
 /**
- * Returns a function that reads the topic from an offset to its end. Unlike other readings, it waits until the
- * transactions that are open are over: the answer to a commit comes before the records are readable. Throws an
- * `OtherCatalogError` if the topic was made anew since the first call.
+ * Returns a function that reads the topic from an offset to its end. Unlike other readings, it waits until
+ * the transactions that are open are over: the answer to a commit comes before the records are readable.
+ * Throws an `OtherLogError` if the topic was made anew since the first call.
  */
 export function catalogReading(
   reader: Pick<PartitionReader, 'ranges' | 'piece'>,
@@ -26,7 +22,7 @@ export function catalogReading(
     const range = ranges.get(0)
     if (range === undefined) throw new Error(`${topic} has no leader now`)
     if (from > 0 && (topicId !== (knownId ?? topicId) || range.end < from))
-      throw new OtherCatalogError(`${topic} was made anew, or has lost records that were read`)
+      throw new OtherLogError(`${topic} was made anew, or has lost records that were read`)
     knownId = topicId
     for (let next = Math.max(from, range.start); next < range.end;) {
       const piece = await reader.piece({ topic, partition: 0, from: next, to: range.end, stallTimeoutMs })

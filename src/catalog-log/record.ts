@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { isRecord } from '../catalog/plain-data.ts'
 import type { CatalogKey, CatalogKeys } from './keys.ts'
 import { headKey } from './names.ts'
 import type { WholeRecord, WrittenRecord } from '../message/records.ts'
@@ -81,9 +82,9 @@ export class RecordSeals {
   }
 }
 
-/** Returns a head if a value of the key `head` is one. */
+/** Returns the head if a value of the key `head` is one. */
 export function headOf(value: unknown): Head | undefined {
+  const isHead = isRecord(value) && typeof value['revision'] === 'number' && isRecord(value['counts'])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only Sluice has the key that signed it
-  const head = value as Partial<Head> | null
-  return typeof head?.revision === 'number' && head.counts !== undefined ? (head as Head) : undefined
+  return isHead ? (value as Head) : undefined
 }

@@ -14,8 +14,8 @@ export type SecretField = {
 type Definition = Readonly<Record<string, unknown>>
 
 /**
- * Returns a copy of a definition in which `replace` has replaced each text that may be secret: secrets, server
- * keys, URLs and the values of headers. The definition need not be valid.
+ * Returns a copy of a definition in which `replace` has replaced each text that may be secret: secrets,
+ * server keys, URLs and the values of headers. The definition need not be valid.
  */
 export function withSecretFields(
   kind: ObjectKind,

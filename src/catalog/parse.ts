@@ -56,7 +56,10 @@ export function parseCatalog(
   return parseRead(readYaml(text), text, options)
 }
 
-/** Reads the text of a catalog, YAML or JSON, as plain data that isn't checked. Returns the faults of its syntax. */
+/**
+ * Reads the text of a catalog, YAML or JSON, as plain data that isn't checked. Returns the faults of its
+ * syntax.
+ */
 export function readUncheckedCatalog(
   text: string,
   file: string,

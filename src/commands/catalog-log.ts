@@ -127,8 +127,6 @@ function refuseLoss(
   wanted: ReadonlyMap<string, Edit>,
   { log, path, expected }: { log: CatalogLog; path: string; expected: Readonly<Record<string, unknown>> },
 ): void {
-  const idsOf = (names: readonly ObjectName[], kind: ObjectKind): ReadonlyMap<string, string> =>
-    new Map(names.filter((name) => name.kind === kind).map(({ id }) => [id, '']))
   const before = [...log.objects.values()]
   const after = [...wanted.values()].map(({ name }) => name)
   const outline = {
@@ -140,4 +138,8 @@ function refuseLoss(
   const known = { outline, of: 'the catalog in the topic', ifAnother: '' }
   const faults = lossFaults(path, known, next, expected)
   if (faults.length > 0) throw new StartError(formatFaults(faults))
+}
+
+function idsOf(names: readonly ObjectName[], kind: ObjectKind): ReadonlyMap<string, string> {
+  return new Map(names.filter((name) => name.kind === kind).map(({ id }) => [id, '']))
 }

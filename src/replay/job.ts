@@ -88,6 +88,7 @@ export const auditActions = [
   'destination_resumed',
   'destination_retried',
   'destination_dropped',
+  'catalog_changed',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

@@ -8,6 +8,8 @@ import type { KafkaRole } from '../topics/kafka-roles.ts'
 import { within } from '../async/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
+import { catalogCalls } from './catalog-calls.ts'
+import { openCatalogDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
@@ -95,6 +97,8 @@ export async function startAdminPart({
   parts.defer(() => within(leaveMs, desk.stop()))
   const pauseDesk = await openPauseDesk(ofDesks)
   parts.defer(() => within(leaveMs, pauseDesk.stop()))
+  const catalogDesk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
+  if (catalogDesk !== undefined) parts.defer(() => within(leaveMs, catalogDesk.close()))
   const deliveryLog = logCalls({ config, log, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const server = createAdminServer({
@@ -103,6 +107,7 @@ export async function startAdminPart({
       ...destinationCalls(pauseDesk, catalog, config, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log),
+      ...catalogCalls(catalogDesk, catalog, config, log),
       ...deliveryLog.calls,
     },
     tokens,

@@ -271,7 +271,7 @@ export const topics = {
     maxBytes: kafkaDefault,
     readers: [...worker, 'replay', 'admin'],
     // `sluice destinations` writes here who has resumed a destination or had its messages tried.
-    writers: [...worker, 'replay', 'destinations', 'admin'],
+    writers: [...worker, 'replay', 'destinations', 'catalog', 'admin'],
     hasOnePartition: true,
   },
   notices: {

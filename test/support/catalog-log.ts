@@ -29,6 +29,7 @@ export function openDesk(
     seals: new RecordSeals(topic, keys),
     definitions: new Definitions(topic, keys),
     allowAddresses: [],
+    audited: ({ by }) => ({ topic: `${topic}-audit`, partition: 0, records: [{ key: null, value: by }] }),
     onRefused,
   })
   onTestFinished(async () => {

@@ -7,13 +7,15 @@ import { describeErrorCode, errorCodes } from '../wire/error-codes.ts'
 import { messageOf } from '../wire/errors.ts'
 import { produceRequest, type ProducedTopic, writeProduceRequest } from '../wire/produce-request.ts'
 import {
-  addPartitionToTxn,
+  addPartitionsToTxn,
   commitTxn,
   initProducerId,
   type ProducerIdentity,
 } from '../wire/transaction-messages.ts'
 import type { WireRequest } from '../wire/wire.ts'
-import type { WrittenRecord } from '../../message/records.ts'
+import type { PartitionRecords, WrittenRecord } from '../../message/records.ts'
+
+type Place = { readonly topic: string; readonly partition: number }
 
 export type PenOptions = {
   readonly kafka: Kafka
@@ -75,7 +77,8 @@ const lost: ReadonlySet<number> = new Set([
   errorCodes.PRODUCER_FENCED,
 ])
 
-type Holder = ProducerIdentity & { nextSequence: number }
+/** `sequences`: the sequence number of the next record of each topic. */
+type Holder = ProducerIdentity & { readonly sequences: Map<string, number> }
 
 /**
  * The right to write to a log of one partition. At most one process has it. Who takes the pen, and then reads
@@ -118,27 +121,34 @@ export class Pen {
       initProducerId(transactionalId, transactionTimeoutMs),
     )
     if (errorCode !== errorCodes.NONE) throw refusal('the pen could not be taken', errorCode)
-    this.#holder = { producerId, producerEpoch, nextSequence: 0 }
+    this.#holder = { producerId, producerEpoch, sequences: new Map() }
   }
 
   /**
-   * Writes records in one transaction: readers see all of them, or none. Returns their offsets. Throws a
-   * `NotWrittenError` or an `UnknownOutcomeError`.
+   * Writes records in one transaction: readers see all of them, or none. `beside`: records of other topics
+   * that belong to the same transaction. Returns the offsets of `records`. Throws a `NotWrittenError` or an
+   * `UnknownOutcomeError`.
    */
-  async write(records: readonly WrittenRecord[]): Promise<readonly number[]> {
-    const holder = await this.#begin()
+  async write(
+    records: readonly WrittenRecord[],
+    beside: readonly PartitionRecords[] = [],
+  ): Promise<readonly number[]> {
+    const own = { topic: this.#options.topic, partition: 0 }
+    const holder = await this.#begin([own, ...beside])
     const offsets: number[] = []
     for (const batch of batchesOf(records)) {
-      const first = await this.#append(holder, batch)
+      const first = await this.#append(holder, { ...own, records: batch })
       for (const index of batch.keys()) offsets.push(first + index)
     }
+    for (const { records: others, ...place } of beside)
+      for (const batch of batchesOf(others)) await this.#append(holder, { ...place, records: batch })
     await this.#commit(holder)
     return offsets
   }
 
   /** Throws a `NotWrittenError` if another process has taken the pen. Writes no record. */
   async confirm(): Promise<void> {
-    await this.#commit(await this.#begin())
+    await this.#commit(await this.#begin([{ topic: this.#options.topic, partition: 0 }]))
   }
 
   async close(): Promise<void> {
@@ -147,30 +157,29 @@ export class Pen {
     await this.#link.close()
   }
 
-  async #begin(): Promise<Holder> {
-    const { transactionalId, topic } = this.#options
+  async #begin(places: readonly Place[]): Promise<Holder> {
+    const { transactionalId } = this.#options
     const holder = this.#holder
     if (holder === undefined) throw new NotWrittenError('the pen is not held', { isFenced: true })
     // The pen isn't held again before the transaction has ended without an error.
     this.#holder = undefined
-    const { errorCode } = await this.#ask(
-      addPartitionToTxn(transactionalId, holder, { topic, partition: 0 }),
-    ).catch((cause: unknown) => {
-      throw new NotWrittenError(messageOf(cause), { cause })
-    })
+    const { errorCode } = await this.#ask(addPartitionsToTxn(transactionalId, holder, places)).catch(
+      (cause: unknown) => {
+        throw new NotWrittenError(messageOf(cause), { cause })
+      },
+    )
     if (errorCode !== errorCodes.NONE) throw refusal('the transaction could not begin', errorCode)
     return holder
   }
 
-  async #append(holder: Holder, records: readonly WrittenRecord[]): Promise<number> {
+  async #append(holder: Holder, item: PartitionRecords): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<ProduceOutcome>()
     this.#writing = holder
-    await this.#link.send([{ topic: this.#options.topic, partition: 0, records }], (_, outcome) =>
-      resolve(outcome),
-    )
+    await this.#link.send([item], (_, outcome) => resolve(outcome))
     const outcome = await promise
     if (outcome.isWritten) {
-      holder.nextSequence += records.length
+      const { topic, records } = item
+      holder.sequences.set(topic, (holder.sequences.get(topic) ?? 0) + records.length)
       return outcome.offset
     }
     const { reason, errorCode } = outcome
@@ -219,13 +228,13 @@ export class Pen {
   #batch(topicData: readonly ProducedTopic[], timeoutMs: number): Buffer {
     const holder = this.#writing
     if (holder === undefined) throw new Error('a batch is written outside of a transaction')
-    const { producerId, producerEpoch, nextSequence } = holder
+    const { producerId, producerEpoch, sequences } = holder
     return writeProduceRequest({
       acks: -1,
       timeoutMs,
       topicData: topicData.map(({ topic, partitions }) => ({
         topic,
-        partitions: partitions.map((one) => ({ ...one, firstSequence: nextSequence })),
+        partitions: partitions.map((one) => ({ ...one, firstSequence: sequences.get(topic) ?? 0 })),
       })),
       producerId,
       producerEpoch,

@@ -51,17 +51,19 @@ export function initProducerId(
   )
 }
 
-/** Adds one partition to the transaction. The first one opens the transaction. */
-export function addPartitionToTxn(
+/** Adds partitions to the transaction, one of each topic. The first one opens the transaction. */
+export function addPartitionsToTxn(
   transactionalId: string,
   { producerId, producerEpoch }: ProducerIdentity,
-  { topic, partition }: { readonly topic: string; readonly partition: number },
+  places: readonly { readonly topic: string; readonly partition: number }[],
 ): WireRequest<Answer> {
   return request(
     'AddPartitionsToTxn',
     (out) => {
       out.string(transactionalId).int64(producerId).int16(producerEpoch)
-      out.array([topic], (name) => out.string(name).array([partition], (one) => out.int32(one)))
+      out.array(places, ({ topic, partition }) =>
+        out.string(topic).array([partition], (one) => out.int32(one)),
+      )
     },
     (from) => {
       const codes = from.array(() => {

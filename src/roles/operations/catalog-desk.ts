@@ -8,11 +8,13 @@ import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
 import { Pen } from '../../kafka/pen/pen.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
+import { encodeJobRecord } from '../../replay/job.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import type { CatalogTopicLog } from '../start/catalog-topic.ts'
 import { catalogKeys } from '../start/catalog-keys.ts'
 import { topicNames } from '../start/settings.ts'
+import { auditRecord } from './replay-jobs.ts'
 import { WrongUseError } from '../start/start-error.ts'
 
 /** Looks at the catalog's topic, and changes it. The methods reject when Kafka doesn't answer. */
@@ -43,6 +45,11 @@ export async function openCatalogDesk(
     seals: new RecordSeals(topic, keys),
     definitions,
     allowAddresses: config.delivery.allowAddresses,
+    audited: ({ by, changed }) => ({
+      topic: topicNames(config).replayJobs,
+      partition: 0,
+      records: [encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...auditedOf(changed) }))],
+    }),
     onRefused: (refused) => log.error({ topic, ...refused }, 'a record of the catalog was refused'),
   })
   return {
@@ -53,6 +60,18 @@ export async function openCatalogDesk(
       await Promise.all([desk.close(), reader.stop()])
     },
   }
+}
+
+/** The most objects that an entry of the audit trail names. */
+const mostAudited = 20
+
+function auditedOf(changed: readonly ChangedObject[]): { detail: string; destination?: string } {
+  const lines = changeLines(changed)
+  const left = lines.length - mostAudited
+  const detail = [...lines.slice(0, mostAudited), ...(left > 0 ? [`and ${left} more`] : [])].join(', ')
+  const [only] = changed
+  const destination = changed.length === 1 && only?.name.kind === 'destination' ? only.name.id : undefined
+  return { detail, ...(destination !== undefined && { destination }) }
 }
 
 /** Says what to do instead if the catalog is in a file. */

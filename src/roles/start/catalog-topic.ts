@@ -6,6 +6,7 @@ import { outlineOf } from '../../catalog/outline.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { Entries } from '../../catalog-log/entries.ts'
 import { CatalogLog, type ChangeSet } from '../../catalog-log/log.ts'
+import type { ObjectKind, ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
@@ -202,17 +203,21 @@ export class FollowedTopic {
 /** Compares only what the change sets name. */
 function differenceOf(before: Catalog, after: Catalog, news: readonly ChangeSet[]): CatalogChanges {
   const names = news.flatMap(({ put, removed }) => [...put, ...removed])
-  const only = (catalog: Catalog): Catalog => {
-    const of = <T>(kind: string, entries: ReadonlyMap<string, T>): T[] =>
-      [...new Set(names.filter((name) => name.kind === kind).map(({ id }) => id))].flatMap(
-        (id) => entries.get(id) ?? [],
-      )
-    return createCatalog(
-      of('source', catalog.sources),
-      of('destination', catalog.destinations),
+  const only = (catalog: Catalog): Catalog =>
+    createCatalog(
+      entriesOf(names, 'source', catalog.sources),
+      entriesOf(names, 'destination', catalog.destinations),
       catalog.version,
     )
-  }
   const [old, now] = [only(before), only(after)]
   return changesBetween({ outline: outlineOf(old), catalog: old }, { outline: outlineOf(now), catalog: now })
+}
+
+function entriesOf<T>(
+  names: readonly ObjectName[],
+  kind: ObjectKind,
+  entries: ReadonlyMap<string, T>,
+): readonly T[] {
+  const ids = new Set(names.filter((name) => name.kind === kind).map(({ id }) => id))
+  return [...ids].flatMap((id) => entries.get(id) ?? [])
 }

@@ -91,7 +91,9 @@ async function openFromTopic({
 const emptyTopic =
   'the catalog has no destinations: `sluice destinations set` makes one, and `sluice catalog import` takes a file'
 
-/** Throws if the topic has fewer changes than this machine has seen: it was made anew, or has lost its end. */
+/**
+ * Throws if the topic has fewer changes than this machine has seen: it was made anew, or has lost its end.
+ */
 function refuseEarlier(revision: number, known: KnownCatalog | undefined, config: Config): void {
   const seen = Number(/^r(\d+)$/.exec(known?.outline.version ?? '')?.[1] ?? 0)
   if (revision >= seen || known === undefined) return

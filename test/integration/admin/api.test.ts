@@ -191,7 +191,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     lastOutcome: 'timeout',
     cause: 'failing',
   }
-  const list = async () => (await call('GET', '/v1/destinations/paused', { token: tokens.read })).json
+  const list = async () => (await call('GET', '/v1/paused-destinations', { token: tokens.read })).json
   expect(await list()).toEqual({ destinations: [paused] })
   const statesOf = async (query: string): Promise<unknown[]> => {
     const { json } = await call('GET', `/v1/destinations${query}`, { token: tokens.read })

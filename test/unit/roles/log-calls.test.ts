@@ -20,7 +20,13 @@ function askedOf(query: LogQuery) {
   const log = pino({}, { write: (line) => void warnings.push(String(readJson(line)['msg'])) })
   const { calls } = logCalls({ config: read.config, log, query })
   return {
-    answer: calls.show_log({ params: {}, query: {}, body: undefined, token: { name: 'ops', right: 'read' } }),
+    answer: calls.show_log({
+      params: {},
+      query: {},
+      body: undefined,
+      conditions: { ifMatch: undefined, ifNoneMatch: undefined },
+      token: { name: 'ops', right: 'read' },
+    }),
     warnings,
   }
 }

@@ -51,7 +51,11 @@ async function write(destinations: number, first = '', name = 'catalog.yaml'): P
 async function open(config = configOf()): Promise<RoleCatalog> {
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   const file = await openCatalog({
-    role: 'worker', config, metrics: createAdminMetrics(), log })
+    role: 'worker',
+    config,
+    metrics: createAdminMetrics(),
+    log,
+  })
   opened.push(file)
   return file
 }

@@ -23,7 +23,11 @@ beforeEach(async () => {
   if (!read.ok) throw new Error(read.message)
   metrics = createAdminMetrics()
   file = await openCatalog({
-    role: 'worker', config: read.config, metrics, log: pino({ level: 'silent' }) })
+    role: 'worker',
+    config: read.config,
+    metrics,
+    log: pino({ level: 'silent' }),
+  })
 })
 
 afterEach(async () => {

@@ -1,0 +1,182 @@
+import type { AdminRoute, Parameter } from './admin-route.ts'
+
+// Routes that read and change the catalog in its topic.
+
+const id = (kind: string, example: string): Parameter => ({
+  schema: { type: 'string', minLength: 1, maxLength: 100 },
+  description: `The id of a ${kind}.`,
+  example,
+})
+
+const ifMatch: Parameter = {
+  schema: { type: 'string', minLength: 1, maxLength: 100 },
+  description:
+    'The `ETag` of the answer in which you have seen the object. If it was changed since, the answer is 412.',
+  example: '"4711"',
+}
+const ifNoneMatch: Parameter = {
+  schema: { type: 'string', enum: ['*'] },
+  description: '`*`: make a new object. If there is one, the answer is 412. Send this or `If-Match`.',
+  example: '*',
+}
+const dryRun: Parameter = {
+  schema: { type: 'string', enum: ['true', 'false'] },
+  description: '`true`: judge the change, and change nothing.',
+  example: 'true',
+}
+
+const version = {
+  type: 'integer',
+  description: 'The version of the object. It is also in the header `ETag`, in quotes.',
+}
+
+type Kind = {
+  readonly kind: 'destination' | 'source'
+  readonly schema: 'Destination' | 'Source'
+  readonly example: object
+  readonly id: string
+}
+
+const destination: Kind = {
+  kind: 'destination',
+  schema: 'Destination',
+  id: 'crm',
+  example: {
+    id: 'crm',
+    sources: ['shop'],
+    sharedSecret: '${kept:2026-07-29T09:30:00.000Z:0123456789abcdef}',
+    hooks: [{ url: 'https://crm.example.com/hook' }],
+  },
+}
+const source: Kind = {
+  kind: 'source',
+  schema: 'Source',
+  id: 'shop',
+  example: { id: 'shop', name: 'Web shop', writeKeys: ['wk_shop'] },
+}
+
+const keepsSecrets =
+  'Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is.'
+
+function routesOf(of: Kind): readonly AdminRoute[] {
+  const { kind, id: exampleId } = of
+  const path = `/v1/${kind}s/{${kind}}`
+  const params = { [kind]: id(kind, exampleId) }
+  return [showRoute(of, { path, params }), ...changeRoutes(of, { path, params })]
+}
+
+type Where = Pick<AdminRoute, 'path' | 'params'>
+
+function showRoute({ kind, schema, example }: Kind, where: Where): AdminRoute {
+  return {
+    ...where,
+    call: `show_${kind}`,
+    method: 'GET',
+    right: 'read',
+    summary: `Show a ${kind} of the catalog`,
+    description: `As it is in the topic of the catalog (\`catalog.source=topic\`). ${keepsSecrets} The paths of URLs are shown only to tokens with the right \`admin\`.`,
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['version', kind],
+        properties: { version, [kind]: { $ref: `#/components/schemas/${schema}` } },
+      },
+      example: { version: 4_711, [kind]: example },
+    },
+    problems: ['not_found', 'conflict'],
+  }
+}
+
+const changed = {
+  schema: {
+    type: 'object',
+    required: ['what', 'version', 'revision'],
+    properties: {
+      what: { type: 'string', enum: ['created', 'changed', 'removed', 'unchanged'] },
+      version: { ...version, type: ['integer', 'null'] },
+      revision: { type: 'integer', description: 'The number of the last change of the catalog.' },
+    },
+  },
+  example: { what: 'changed', version: 4_712, revision: 98 },
+}
+
+function changeRoutes({ kind, schema, example }: Kind, where: Where): readonly AdminRoute[] {
+  const change = { ...where, right: 'admin', status: 200, answer: changed, query: { dryRun } } as const
+  return [
+    {
+      ...change,
+      call: `put_${kind}`,
+      method: 'PUT',
+      summary: `Make or replace a ${kind}`,
+      description: `Running processes use the change within a second. ${keepsSecrets} The fields are those of docs/catalog.md.`,
+      headers: { 'If-Match': ifMatch, 'If-None-Match': ifNoneMatch },
+      body: { schema: { type: 'object' }, documented: { $ref: `#/components/schemas/${schema}` }, example },
+      problems: ['conflict', 'outdated', 'no_condition', 'faulty'],
+    },
+    {
+      ...change,
+      call: `patch_${kind}`,
+      method: 'PATCH',
+      summary: `Change fields of a ${kind}`,
+      description: `A JSON merge patch (RFC 7396): a field that is \`null\` is removed, and a list is replaced as a whole. ${keepsSecrets}`,
+      headers: { 'If-Match': ifMatch },
+      body: { schema: { type: 'object' }, example: { name: 'Another name' } },
+      problems: ['not_found', 'conflict', 'outdated', 'no_condition', 'faulty'],
+    },
+    {
+      ...change,
+      call: `remove_${kind}`,
+      method: 'DELETE',
+      summary: `Remove a ${kind}`,
+      description:
+        kind === 'destination'
+          ? 'What waits for it becomes dead letters (`destination_removed`).'
+          : 'Refused while a destination is connected to it.',
+      headers: { 'If-Match': ifMatch },
+      problems: ['not_found', 'conflict', 'outdated', 'no_condition', 'faulty'],
+    },
+  ]
+}
+
+export const catalogRoutes: readonly AdminRoute[] = [
+  ...routesOf(destination),
+  {
+    call: 'list_sources',
+    method: 'GET',
+    path: '/v1/sources',
+    right: 'read',
+    summary: 'List the sources of the catalog',
+    description: 'In the order of their ids. Keys are not shown.',
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['sources', 'catalogVersion'],
+        properties: {
+          sources: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['id', 'name', 'kind', 'enabled', 'destinations'],
+              properties: {
+                id: { type: 'string' },
+                name: { type: 'string' },
+                kind: { type: 'string', enum: ['events', 'audiences'] },
+                enabled: { type: 'boolean' },
+                destinations: { type: 'integer', description: 'How many destinations are connected to it.' },
+              },
+            },
+          },
+          catalogVersion: { type: 'string' },
+        },
+      },
+      example: {
+        sources: [{ id: 'shop', name: 'Web shop', kind: 'events', enabled: true, destinations: 12 }],
+        catalogVersion: 'r98',
+      },
+    },
+    problems: [],
+  },
+  ...routesOf(source),
+]

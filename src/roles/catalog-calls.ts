@@ -1,0 +1,171 @@
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import type { AdminCalls, AdminRequest, Conditions } from '../admin/server.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { isRecord } from '../catalog/plain-data.ts'
+import type { ChangeAnswer } from '../catalog-log/desk.ts'
+import type { Edit } from '../catalog-log/judge.ts'
+import { keyOf, type ObjectKind, type ObjectName } from '../catalog-log/names.ts'
+import type { Config } from '../config/schema.ts'
+import { asked, type Log } from './replay-calls.ts'
+import { inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
+
+type Calls = Pick<
+  AdminCalls,
+  'list_sources' | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
+>
+
+/**
+ * Creates the handlers of the calls that read and change the catalog. `desk`: `undefined` if the catalog is
+ * in a file.
+ */
+export function catalogCalls(
+  desk: OpenedDesk | undefined,
+  catalog: () => Catalog,
+  config: Config,
+  log: Log,
+): Calls {
+  const calls = new CatalogCalls(desk, config, log)
+  return {
+    list_sources: () => Promise.resolve(done(sourceList(catalog()))),
+    show_destination: (request) => calls.show('destination', request),
+    put_destination: (request) => calls.put('destination', request),
+    patch_destination: (request) => calls.patch('destination', request),
+    remove_destination: (request) => calls.remove('destination', request),
+    show_source: (request) => calls.show('source', request),
+    put_source: (request) => calls.put('source', request),
+    patch_source: (request) => calls.patch('source', request),
+    remove_source: (request) => calls.remove('source', request),
+  }
+}
+
+function sourceList(catalog: Catalog): object {
+  const sources = [...catalog.sources.values()]
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    .map(({ id, name, kind, enabled }) => {
+      const destinations = catalog.destinationsBySource.get(id)?.length ?? 0
+      return { id, name, kind, enabled, destinations }
+    })
+  return { sources, catalogVersion: catalog.version }
+}
+
+class CatalogCalls {
+  readonly #desk: OpenedDesk | undefined
+  readonly #config: Config
+  readonly #log: Log
+
+  constructor(desk: OpenedDesk | undefined, config: Config, log: Log) {
+    this.#desk = desk
+    this.#config = config
+    this.#log = log
+  }
+
+  show(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+    return this.#atDesk(async (desk) => {
+      const name = nameIn(kind, request)
+      const object = (await desk.look()).objects.get(keyOf(name))
+      if (object === undefined) return missing(name)
+      const shown = desk.shown(object, { showsUrls: request.token.right === 'admin' })
+      return done({ version: object.version, [kind]: shown }, 200, { etag: `"${object.version}"` })
+    })
+  }
+
+  put(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+    const name = nameIn(kind, request)
+    const base = baseOf(request.conditions, { mayBeNew: true })
+    if (base === undefined) return Promise.resolve(problem('no_condition', needsCondition))
+    const given = { id: name.id, ...(isRecord(request.body) ? request.body : {}) }
+    return this.#change(request, { name, op: 'put', given, base })
+  }
+
+  patch(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+    const name = nameIn(kind, request)
+    const base = baseOf(request.conditions, { mayBeNew: false })
+    if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
+    return this.#atDesk(async (desk) => {
+      const object = (await desk.look()).objects.get(keyOf(name))
+      if (object === undefined) return missing(name)
+      const given = merged(desk.shown(object, { showsUrls: true }), request.body)
+      return this.#change(request, { name, op: 'put', given: isRecord(given) ? given : {}, base })
+    })
+  }
+
+  remove(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+    const name = nameIn(kind, request)
+    const base = baseOf(request.conditions, { mayBeNew: false })
+    if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
+    return this.#change(request, { name, op: 'remove', base })
+  }
+
+  #change({ token, query }: AdminRequest, edit: Edit): Promise<AdminAnswer> {
+    return this.#atDesk(async (desk) => {
+      const isDryRun = query['dryRun'] === 'true'
+      const answer = await desk.change({ edits: [edit], by: token.name, isDryRun })
+      if (!answer.ok) return refusedChange(answer)
+      const [changed] = answer.changed
+      const { what = 'unchanged', version } = changed ?? {}
+      const body = { what, version: version ?? null, revision: answer.revision }
+      return done(body, 200, version === undefined ? {} : { etag: `"${version}"` })
+    })
+  }
+
+  #atDesk(work: (desk: OpenedDesk) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+    const desk = this.#desk
+    if (desk === undefined) return Promise.resolve(problem('conflict', inFile(this.#config)))
+    return asked(this.#log, work(desk), (answer) => answer)
+  }
+}
+
+const needsMatch = 'Send If-Match with the ETag of the object that you have seen.'
+const needsCondition = `${needsMatch.slice(0, -1)}, or If-None-Match: * to make a new one.`
+
+function nameIn(kind: ObjectKind, { params }: AdminRequest): ObjectName {
+  return { kind, id: params[kind] ?? '' }
+}
+
+function missing({ kind, id }: ObjectName): AdminAnswer {
+  return problem('not_found', `There is no ${kind} ${JSON.stringify(id)}: list those that there are.`)
+}
+
+/**
+ * Returns the version that a change is based on. An entity tag that isn't one of ours is no version of the
+ * object, so the change is outdated. Returns `undefined` if there is no condition.
+ */
+function baseOf(
+  { ifMatch, ifNoneMatch }: Conditions,
+  { mayBeNew }: { readonly mayBeNew: boolean },
+): number | 'none' | undefined {
+  if (ifMatch !== undefined) return Number(/^"(\d{1,15})"$/.exec(ifMatch)?.[1] ?? -1)
+  return mayBeNew && ifNoneMatch === '*' ? 'none' : undefined
+}
+
+function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): AdminAnswer {
+  const detail = refusalText(answer)
+  switch (answer.kind) {
+    case 'outdated': {
+      const refused = problem('outdated', detail)
+      const { present } = answer
+      return present === undefined
+        ? refused
+        : { ...refused, headers: { ...refused.headers, etag: `"${present.version}"` } }
+    }
+    case 'missing':
+      return problem('not_found', detail)
+    case 'faulty':
+      return problem('faulty', detail)
+    case 'busy':
+      return problem('unavailable', detail)
+    case 'damaged':
+      return problem('conflict', detail)
+  }
+}
+
+/** Applies a JSON merge patch (RFC 7396). */
+function merged(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch
+  const result: Record<string, unknown> = isRecord(target) ? { ...target } : {}
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key]
+    else result[key] = merged(result[key], value)
+  }
+  return result
+}
