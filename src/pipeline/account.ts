@@ -85,7 +85,6 @@ export class Account {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
-  /** The number of records that the buffer may hold. */
   get maxRecords(): number {
     return this.#options.buffer.records
   }

@@ -22,7 +22,6 @@ type EntranceOptions = Pick<
   readonly exits: Exits
 }
 
-/** A delivery that was made from a record, with its destination. */
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
 
 /** The ids of a message that is being routed, and the record of the message. */

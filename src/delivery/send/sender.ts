@@ -74,7 +74,6 @@ export type SenderOptions = {
   policy: AddressPolicy
   /** The resolver of names. The default resolver asks the system's DNS servers. */
   resolver?: NameResolver
-  /** The proxy for all requests, if there is one. */
   proxy?: OutboundProxy | undefined
   /**
    * The time from the start of a request to the complete response head, in milliseconds. A request that takes

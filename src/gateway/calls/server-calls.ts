@@ -28,7 +28,6 @@ export type ServerCallsOptions = {
   readonly sources: Sources
   readonly outbox: Outbox
   readonly topics: { readonly deletions: string; readonly audienceChanges: string }
-  /** The number of partitions of each topic. */
   readonly partitions: number
   /** The worker's limits. The gateway refuses what the worker would refuse because of them. */
   readonly limits: MessageLimits

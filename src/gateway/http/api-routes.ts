@@ -23,7 +23,6 @@ export type ApiRoute = {
   readonly key: 'write' | 'server' | 'none'
   readonly body: TSchema
   readonly answer: TSchema
-  /** The problems with which the call may be answered. */
   readonly problems: readonly ProblemCode[]
 }
 

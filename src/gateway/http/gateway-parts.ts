@@ -32,7 +32,6 @@ export type GatewayServerOptions = {
   readonly trustedProxies: readonly string[]
 }
 
-/** The parts that the gateway's routes use. */
 export type GatewayParts = Pick<
   GatewayServerOptions,
   'sources' | 'tracking' | 'serverCalls' | 'observer' | 'tracing'

@@ -47,7 +47,6 @@ export type ItemContext = Occasion & {
 export type ReadyMessage = {
   readonly ok: true
   readonly kind: TrackingKind
-  /** The key of the message's record. */
   readonly key: string
   /**
    * The value of the message's record, as JSON.stringify writes it. If this is a buffer, it contains the text
