@@ -39,7 +39,6 @@ type Owned = {
   isLeaving: boolean
 }
 
-/** The step that is due for a connection in a unit. */
 export type DueStep = { readonly unit: number; readonly connection: Connection; readonly step: FirstSyncStep }
 
 /**

@@ -27,7 +27,6 @@ export type MemberStatesOptions = MemberBase & {
   readonly backlogOf: (destinationId: string) => number
 }
 
-/** Opens the states of a member. */
 export async function openStates(base: MemberStatesOptions): Promise<MemberStates> {
   const { config, log, kafka, parts, ending, pauses, onFatal, producer } = base
   const deliveries = new DeliveryPort()
