@@ -10,7 +10,7 @@ import {
 import { createAddressing, createConnector } from '../connect/guarded-connector.ts'
 import { hostAddressesOf } from '../connect/host-addresses.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
-import { rememberingDistrust } from './distrust.ts'
+import { rememberingDistrust } from './untrusted-certificates.ts'
 import type { EgressHealth } from './egress-health.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { type HookOwner, HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'

@@ -9,7 +9,7 @@ import {
 import { deletionCheck } from '../../message/deletion.ts'
 import { partitionOf } from '../../message/partitioner.ts'
 import type { MessageLimits } from '../../message/limits.ts'
-import { measureStructure } from '../../message/structure.ts'
+import { measureStructure } from '../../message/depth-and-keys.ts'
 import { parseTimestamp } from '../../message/timestamp.ts'
 import { type Answer, problem, success } from './answer.ts'
 import { isJsonObject, type JsonObject, readBody } from '../messages/body.ts'
