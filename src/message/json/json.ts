@@ -1,3 +1,4 @@
+import { closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from './json-bytes.ts'
 import { endOfString, endOfValue } from './json-walk.ts'
 
 /**
@@ -83,13 +84,6 @@ type Container =
   | { items: unknown[]; end: number }
   | { fields: Record<string, unknown>; key: string | undefined }
 
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
 const space = 0x20
 
 /**
