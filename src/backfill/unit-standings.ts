@@ -1,4 +1,4 @@
-import { type Connections, joinedBy, type Joined, type ConnectionState, keyOf } from './connections.ts'
+import { type Connections, joinedBy, type Joined, type ConnectionState, keyOf } from './connected-spaces.ts'
 import { type FirstSyncStep, firstSyncStep } from './first-sync-step.ts'
 import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'

@@ -1,6 +1,6 @@
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { BufferAccount } from './buffer-account.ts'
-import { stateEffectOf } from './dead-letter.ts'
+import { stateEffectOf } from './paused-or-off.ts'
 import type { Delivery } from './delivery.ts'
 import type { PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
 
