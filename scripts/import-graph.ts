@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 
 /** An import of a source file. */
 export type Import = {
-  /** The importing file, relative to the folder that was read, such as `kafka/wire/wire.ts`. */
+  /** The importing file, relative to the folder that was read, such as `kafka/wire/wire-request.ts`. */
   readonly file: string
   /** The text behind `from`, such as `../wire/wire.ts` or `undici`. */
   readonly specifier: string

@@ -10,7 +10,6 @@ export type Manifest = {
   readonly allowScripts?: Readonly<Record<string, boolean>>
 }
 
-/** An entry of the lock file. */
 export type LockedPackage = {
   readonly version?: string
   /** The licence by the package's manifest: an SPDX expression. */

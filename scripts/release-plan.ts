@@ -134,7 +134,6 @@ export function prepareFiles(files: VersionFiles, next: string, date: string): V
   }
 }
 
-/** A file of a release. */
 export type Artifact = { readonly name: string; readonly sha256: string }
 
 export type Build = {

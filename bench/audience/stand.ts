@@ -13,7 +13,6 @@ export type Stand = {
   upstream: Upstream
   /** Name of the topic with the states. */
   memberships: string
-  /** Starts a worker. Resolves once the worker is ready. */
   startWorker(): Promise<RunningWorker>
   /** Deletes the store on disk. No worker may run meanwhile. */
   removeStore(): void

@@ -8,7 +8,6 @@ import { percent, rowOf } from '../support/table.ts'
 import { type Clients, type Command, type Sent, startClients } from './clients-process.ts'
 import { openSetting, type ServerName, type Setting } from './setting.ts'
 
-/** Number of messages in a batch. */
 const batchMessages = 100
 const connections = 16
 /**

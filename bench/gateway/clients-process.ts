@@ -7,7 +7,6 @@ export type Batches = {
   origin: string
   requests: number
   connections: number
-  /** Number of messages in each batch. */
   messages: number
 }
 

@@ -27,7 +27,6 @@ export type GivenRequest = {
   readonly body: Buffer
 }
 
-/** The figures of a flood. */
 export type Flooded = {
   /** The number of answers with each status. */
   statuses: Record<number, number>

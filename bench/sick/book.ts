@@ -9,7 +9,6 @@ export class Book {
   readonly hooks: readonly HookPage[]
   /** The number of messages that have arrived. */
   messages = 0
-  /** The number of dead letters by reason. */
   readonly dead = new Map<string, number>()
   /** The number of records that were written to retry topics. */
   parked = 0

@@ -3,7 +3,6 @@ import type { Book } from './book.ts'
 import { tryPatiently } from './patient-retrier.ts'
 import type { Simulated } from './simulation.ts'
 
-/** The figures of one hook. */
 export type HookMeasure = {
   destinationId: string
   model: string
@@ -24,7 +23,6 @@ export type HookMeasure = {
   inFlightMost: number
 }
 
-/** The figures of one destination. */
 export type DestinationMeasure = {
   id: string
   messages: number

@@ -19,7 +19,6 @@ export function placeOf(destination: number, message: number): { key: Buffer; us
 const keys = Array.from({ length: users }, (_, user) => Buffer.from(`user-${user}`))
 const noKey = Buffer.alloc(0)
 
-/** Returns the partition of each user. */
 export function partitionsOfUsers(partitions: number): readonly number[] {
   return keys.map((key) => partitionOf(key.toString(), partitions))
 }

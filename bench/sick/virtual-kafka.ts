@@ -16,7 +16,6 @@ type Batch = { sinceMs: number; records: OutboundRecord[]; written: Promise<void
 
 /** The time from the producer's call until the record is in the log. */
 const appendMs = 2
-/** The time of a fetch. */
 const fetchMs = 2
 /** This value and the next two are those of the real consumer. */
 const fetchBytes = 64 * 1024

@@ -11,7 +11,6 @@ export type VirtualTime = {
    * true or no event is left.
    */
   run(isOver: () => boolean): Promise<void>
-  /** The number of events so far. */
   readonly events: number
   /** Restores the real clock of the process. */
   end(): void

@@ -28,7 +28,6 @@ export async function findLosses({
   accepted,
 }: {
   brokers: readonly string[]
-  /** The topic of the dead letters. */
   deadLetters: string
   stream: Stream
   messages: number

@@ -20,7 +20,6 @@ type Measured = {
   losses: Losses
   produced: Produced
   edits: { made: number; taken: number }
-  /** The faults of each quarter. */
   faults: readonly TimedFault[]
   /** The share of the machine's CPU time that other programs used, from 0 to 1. */
   othersShare: number

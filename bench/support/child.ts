@@ -8,7 +8,6 @@ export type Child = {
   readonly pid: number
   /** Resolves with the next message of the child. Only one caller may wait at a time. */
   next(): Promise<unknown>
-  /** Sends a command to the child. */
   tell(command: object): void
   /** Sends a command to the child, and resolves with the next message of the child. */
   ask(command: object): Promise<unknown>

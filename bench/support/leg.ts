@@ -43,7 +43,6 @@ export type Leg = {
   afterTraffic?: (scene: Scene) => void
 }
 
-/** The sender of a leg. */
 export type LegSender = {
   /** True if the sender signs its requests. */
   signs: boolean

@@ -37,7 +37,6 @@ export type Scene = {
   topic: string
   /** Starts a worker. `main` is the main file of another build than the sources. */
   startWorker(options?: { main?: string }): Promise<RunningWorker>
-  /** Edits the catalog. */
   rewriteCatalog(fleet: Omit<Fleet, 'urlOf'>): void
 }
 

@@ -17,7 +17,6 @@ export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 }
 
-/** Rounds a value to `digits` decimals. */
 export function round(value: number, digits: number): number {
   return Number(value.toFixed(digits))
 }

@@ -2,7 +2,6 @@
 export type Stream = {
   /** The number of the first destination. Destinations are numbered from 0. */
   first: number
-  /** The number of destinations. */
   count: number
   perS: number
   /** The start of the traffic, in seconds from the start of the run. */

@@ -29,7 +29,6 @@ export type SenderName =
   | 'crowded'
   | 'processes'
 
-/** The options of the workers. */
 export type WorkerOptions = { profileDir: string | undefined; processes: number }
 
 /** Returns a sender for one run. Each run reads the topic in a new consumer group. */

@@ -10,7 +10,7 @@ const replaced = new Map(
   [
     ['delivery/connect/guarded-connector.ts', 'connector.ts'],
     ['delivery/send/connection.ts', 'connection.ts'],
-    ['message/structure.ts', 'structure.ts'],
+    ['message/depth-and-keys.ts', 'structure.ts'],
   ].map(([guarded, unguarded]) => [
     new URL(`../../src/${guarded}`, import.meta.url).href,
     new URL(`./unguarded/${unguarded}`, import.meta.url).href,

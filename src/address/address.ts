@@ -107,7 +107,6 @@ export function rangeOf(cidr: string): AddressRange {
   return { network: address.words, mask }
 }
 
-/** Makes a mask whose first `bits` bits are set. */
 function maskOf(bits: number): Words {
   const mask = new Address()
   for (let group = 0; group < groupCount; group++) {

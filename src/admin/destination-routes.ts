@@ -50,30 +50,34 @@ const healthProperties = {
   asOf: {
     type: ['string', 'null'],
     format: 'date-time',
-    description: 'The other figures were true at this time or later. Null: not all workers tell what waits.',
+    description:
+      'The other figures were true at this time or later. It is null if not all workers tell what waits.',
   },
   waiting: {
     type: ['integer', 'null'],
     description:
-      'How many messages wait for their turn. Those that have failed and wait for their next try are not counted. Null: not known.',
+      'How many messages wait for their turn. Those that have failed and wait for their next try are not counted. It is null if the number is not known.',
   },
   oldestWaitingSince: {
     type: ['string', 'null'],
     format: 'date-time',
-    description: 'Since when the oldest of them waits. Null: none waits, or it is not known.',
+    description:
+      'The time since which the oldest of them waits. It is null if none waits, or if the time is not known.',
   },
   drainedInSeconds: {
     type: ['integer', 'null'],
     description:
-      'The time until all of them are sent, at the present rate. Null: the destination is not on, or it is not known.',
+      'The time until all of them are sent, at the present rate. It is null if the destination is not on, or if the time is not known.',
   },
   inFlightLimit: {
     type: ['integer', 'null'],
-    description: 'The most requests at once at present, from all workers. Null: not known, or nothing waits.',
+    description:
+      'The most requests that all workers together may have in flight at present. It is null if nothing waits, or if the number is not known.',
   },
   perSecondLimit: {
     type: ['number', 'null'],
-    description: 'The most requests a second at present. Null: not known, or not limited.',
+    description:
+      'The most requests a second at present. It is null if there is no limit, or if the limit is not known.',
   },
   isLimitLowered: {
     type: ['boolean', 'null'],
@@ -117,7 +121,7 @@ const destinationProperties = {
         isGone: {
           type: 'boolean',
           description:
-            'True: the URL has answered 410 (Gone), and gets no requests until it is edited or the destination is resumed.',
+            'It is true if the URL has answered 410 (Gone). Such a URL gets no requests until it is edited or the destination is resumed.',
         },
       },
     },
@@ -140,12 +144,13 @@ const listProperties = {
   },
   next: {
     type: ['string', 'null'],
-    description: 'The value of `after` in the request for the next destinations. Null: there are no more.',
+    description:
+      'The value of `after` in the request for the next destinations. It is null if there are no more.',
   },
   areAutoPausesKnown: {
     type: 'boolean',
     description:
-      'False: Kafka has no topic of notices, or this process may not read it. Destinations that Sluice has paused are then listed as `on`.',
+      'It is false if Kafka has no topic of notices, or if this process may not read it. Destinations that Sluice has paused are then listed as `on`.',
   },
   catalogVersion: { type: 'string', description: 'The version of the catalog, as in `sluice_catalog_info`.' },
 }
@@ -166,8 +171,11 @@ const trialProperties = {
     description:
       'What this outcome would mean in a delivery. `delivered`: the URL accepted the message. `retry`: Sluice would try the URL again. `final`: it would not.',
   },
-  outcome: { type: 'string', description: 'As in the delivery log.' },
-  status: { type: ['integer', 'null'], description: 'The status of the answer. Null: there is none.' },
+  outcome: { type: 'string', description: 'The outcome of the request, by its name in the delivery log.' },
+  status: {
+    type: ['integer', 'null'],
+    description: 'The status of the answer. It is null if there was no answer.',
+  },
   durationMs: {
     type: 'integer',
     minimum: 0,
@@ -178,7 +186,7 @@ const trialProperties = {
     description:
       'The first 2 KB of the body of an answer that is not a 2xx and is not compressed. Secrets of the destination are masked where they appear unchanged.',
   },
-  advice: { ...textOrNull, description: 'What can be done. Null if the URL accepts the message.' },
+  advice: { ...textOrNull, description: 'What can be done. It is null if the URL accepts the message.' },
 }
 const testProperties = {
   destination: { type: 'string' },
@@ -188,7 +196,7 @@ const testProperties = {
     type: ['string', 'null'],
     enum: ['delivered', 'retry', 'dead_letter', null],
     description:
-      'What would become of a delivery to all URLs of the destination. It is delivered if one URL accepts it. Null: only one of several URLs was tested.',
+      'What would become of a delivery to all URLs of the destination. It is delivered if one URL accepts it. The verdict is null if only one of several URLs was tested.',
   },
   hooks: {
     type: 'array',
@@ -203,12 +211,12 @@ const testProperties = {
 
 const retryProperties = {
   destination: { type: 'string' },
-  messageId: { ...textOrNull, description: 'The only message that is tried. Null: all.' },
-  isPreview: { type: 'boolean', description: 'True: nothing was changed.' },
+  messageId: { ...textOrNull, description: 'The only message that is tried. It is null if all are tried.' },
+  isPreview: { type: 'boolean', description: 'It is true if nothing was changed.' },
   waiting: {
     type: ['integer', 'null'],
     description:
-      'How many messages wait. Null: not known. Always null at present, because the retry topics hold the messages of all destinations, and nobody counts those of one.',
+      'How many messages wait. It is always null at present, because the retry topics hold the messages of all destinations, and nobody counts those of one.',
   },
   askedAt: time,
   askedBy: { type: 'string' },
@@ -221,15 +229,15 @@ const retryProperties = {
 
 const dropProperties = {
   destination: { type: 'string' },
-  isPreview: { type: 'boolean', description: 'True: nothing was changed.' },
+  isPreview: { type: 'boolean', description: 'It is true if nothing was changed.' },
   waiting: {
     type: ['integer', 'null'],
-    description: 'How many messages wait for their turn. Null: not known.',
+    description: 'How many messages wait for their turn. It is null if the number is not known.',
   },
   onRetryTopics: {
     type: 'null',
     description:
-      'How many messages wait for their next try. Always null, because nobody counts those of one destination.',
+      'How many messages wait for their next try. It is always null, because nobody counts those of one destination.',
   },
   askedAt: time,
   askedBy: { type: 'string' },
@@ -248,16 +256,16 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'List the destinations of the catalog',
     description:
-      'In the order of their ids, with their present states. Secrets, headers and the paths of URLs are not shown. For the next part of the list, send the `next` of the answer as `after`.',
+      'Lists the destinations in the order of their ids, with their present states. Secrets, headers and the paths of URLs are not shown. For the next part of the list, send the `next` of the answer as `after`.',
     query: {
-      destination: idParameter('Only the destination with this id.', 'crm'),
-      source: idParameter('Only destinations of this source.', 'shop'),
+      destination: idParameter('Lists only the destination with this id.', 'crm'),
+      source: idParameter('Lists only destinations of this source.', 'shop'),
       state: {
         schema: { type: 'string', enum: states },
-        description: 'Only destinations in this state.',
+        description: 'Lists only destinations in this state.',
         example: 'on',
       },
-      after: idParameter('Only destinations whose ids come after this one.', 'billing'),
+      after: idParameter('Lists only destinations whose ids come after this one.', 'billing'),
       ...limited,
     },
     status: 200,
@@ -312,11 +320,13 @@ export const destinationRoutes: readonly AdminRoute[] = [
             type: 'string',
             minLength: 1,
             maxLength: 100,
-            description: 'The id of the only URL to send to. Absent: all URLs.',
+            description:
+              'The id of the only URL to send to. If it is absent, the message is sent to all URLs.',
           },
           message: {
             type: 'object',
-            description: 'A Segment message. Absent: a `track` with the event `Sluice Test`.',
+            description:
+              'A Segment message. If it is absent, a `track` with the event `Sluice Test` is sent.',
           },
         },
       },
@@ -406,9 +416,12 @@ export const destinationRoutes: readonly AdminRoute[] = [
             type: 'string',
             minLength: 1,
             maxLength: 1_000,
-            description: 'The `messageId` of the only message to try. Absent: all.',
+            description: 'The `messageId` of the only message to try. If it is absent, all are tried.',
           },
-          dryRun: { type: 'boolean', description: 'True: only look whether this can be done.' },
+          dryRun: {
+            type: 'boolean',
+            description: 'If it is true, Sluice only looks whether this can be done.',
+          },
         },
       },
       example: {},
@@ -447,8 +460,8 @@ export const destinationRoutes: readonly AdminRoute[] = [
         additionalProperties: false,
         required: ['waiting'],
         properties: {
-          waiting: { const: true, description: 'Always true: only what waits is dropped.' },
-          dryRun: { type: 'boolean', description: 'True: only say how many wait.' },
+          waiting: { const: true, description: 'It is always true, because only what waits is dropped.' },
+          dryRun: { type: 'boolean', description: 'If it is true, Sluice only says how many wait.' },
         },
       },
       example: { waiting: true, dryRun: true },

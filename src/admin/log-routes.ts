@@ -16,11 +16,12 @@ const filterProperties = {
   from: {
     ...given,
     description:
-      'The beginning of the time range, included: ISO 8601, UTC without a zone. Default: an hour ago.',
+      'The beginning of the time range, which is included, in ISO 8601. Without a zone, it is in UTC. The default is an hour ago.',
   },
   to: {
     ...given,
-    description: 'The end of the time range, excluded: ISO 8601, UTC without a zone. Default: now.',
+    description:
+      'The end of the time range, which is excluded, in ISO 8601. Without a zone, it is in UTC. The default is now.',
   },
   destination: name,
   hook: { ...name, description: 'The id of a URL of a destination.' },
@@ -29,7 +30,7 @@ const filterProperties = {
   user: {
     ...name,
     description:
-      'The id of a user: `userId`, else `anonymousId`. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`.',
+      'The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`.',
   },
   kinds: { type: 'array', items: { enum: [...logKinds] }, minItems: 1, maxItems: logKinds.length },
   outcome: { enum: logOutcomes.slice(1) },
@@ -38,7 +39,7 @@ const filterProperties = {
   replay: { ...name, description: 'The id of the replay that sent the message again.' },
   isFailed: {
     type: 'boolean',
-    description: 'True: only failed attempts and dead letters.',
+    description: 'If it is true, only failed attempts and dead letters are found.',
   },
 }
 
@@ -49,7 +50,7 @@ const recordProperties = {
   weight: {
     ...count,
     description:
-      'The number of deliveries that the record stands for: not every success has a record of its own.',
+      'The number of deliveries that the record stands for. Not every success has a record of its own.',
   },
   destination: text,
   hook: text,
@@ -62,7 +63,7 @@ const recordProperties = {
     properties: { topic: { type: 'string' }, partition: count, offset: count },
     description: 'The record of Kafka that has the message, as long as Kafka keeps it.',
   },
-  attempt: { ...count, description: 'The number of the try; 0 before the first.' },
+  attempt: { ...count, description: 'The number of the try. It is 0 before the first try.' },
   verdict: orNull({ enum: logVerdicts.slice(1) }),
   outcome: orNull({ enum: logOutcomes.slice(1) }),
   status: orNull({ type: 'integer' }),
@@ -72,12 +73,16 @@ const recordProperties = {
   dueAt: {
     ...orNull(time),
     description:
-      'When the parked delivery is due. `null` if it waits for its turn in the queue of its destination.',
+      'The time when the parked delivery is due. It is null if the delivery waits for its turn in the queue of its destination.',
   },
   firstSeenAt: time,
-  user: { ...text, description: 'A keyed hash of the user; null without a key.' },
+  user: { ...text, description: 'A keyed hash of the user. It is null if no key is set.' },
   replay: text,
-  answer: { ...text, description: 'The beginning of a failed answer, if `attempts.answers` is on.' },
+  answer: {
+    ...text,
+    description:
+      'The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on.',
+  },
 }
 const recordSchema = {
   type: 'object',
@@ -89,16 +94,23 @@ const deliverySchema = {
   type: 'object',
   required: ['destination', 'state', 'dueAt', 'records'],
   properties: {
-    destination: { ...text, description: 'null: the message came to no destination.' },
+    destination: { ...text, description: 'It is null if the message came to no destination.' },
     state: { enum: [...deliveryStates] },
-    dueAt: { ...orNull(time), description: 'When the delivery is tried again; null if it does not wait.' },
-    records: { type: 'array', items: recordSchema, description: 'Oldest first.' },
+    dueAt: {
+      ...orNull(time),
+      description: 'The time when the delivery is tried again. It is null if the delivery does not wait.',
+    },
+    records: {
+      type: 'array',
+      items: recordSchema,
+      description: 'The records of the delivery. The oldest one is the first.',
+    },
   },
 }
 
 const counted = ['succeeded', 'failed', ...logKinds.filter((kind) => kind !== 'attempted')]
 const minuteProperties = {
-  minute: { ...time, description: 'When it begins.' },
+  minute: { ...time, description: 'The time when the minute begins.' },
   ...Object.fromEntries(counted.map((one) => [one, count])),
   durationMs: {
     ...orNull({
@@ -107,7 +119,7 @@ const minuteProperties = {
       properties: { p50: { type: 'number' }, p95: { type: 'number' }, p99: { type: 'number' } },
     }),
     description:
-      'How long attempts took, within 6 % (in ClickHouse in steps of 0.1 ms); null where there was none.',
+      'How long attempts took, within 6 % (in ClickHouse in steps of 0.1 ms). It is null if there was no attempt.',
   },
 }
 
@@ -160,7 +172,7 @@ export const logRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'How far back the delivery log reaches, and how far its index is',
     description:
-      'Of the index that this process asks (`index.url`, else `clickhouse.url`, else `index.folder`).',
+      'Describes the index that this process asks. This is the index of `index.url`, or else of `clickhouse.url`, or else of `index.folder`.',
     status: 200,
     answer: {
       schema: {
@@ -173,7 +185,7 @@ export const logRoutes: readonly AdminRoute[] = [
           behindMs: {
             ...orNull({ type: 'number', minimum: 0 }),
             description:
-              'The age of the records that are indexed now; 0: all records are indexed. null: not known, or not yet.',
+              'The age of the records that are indexed now. It is 0 if all records are indexed, and null while it is not known.',
           },
         },
       },
@@ -188,7 +200,7 @@ export const logRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'What became of a message',
     description:
-      'Each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `sluice log find` shows it.',
+      'Returns each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `sluice log find` shows it.',
     params: {
       message: {
         schema: { type: 'string', minLength: 1, maxLength: 1_000 },
@@ -220,14 +232,19 @@ export const logRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'Search the delivery log, newest first',
     description:
-      'All given conditions must hold. To get the next page, repeat the request with the `cursor` of this page; if `from` was left out, add the `from` of the answer.',
+      'Finds the records for which all given conditions hold. To get the next page, repeat the request with the `cursor` of this page. If the request had no `from`, add the `from` of the answer.',
     body: {
       schema: {
         type: 'object',
         additionalProperties: false,
         properties: {
           ...filterProperties,
-          limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Default 100.' },
+          limit: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 1_000,
+            description: 'The most records of a page. The default is 100.',
+          },
           cursor: { type: 'string', minLength: 1, maxLength: 100 },
         },
       },
@@ -242,7 +259,7 @@ export const logRoutes: readonly AdminRoute[] = [
           from: time,
           to: time,
           records: { type: 'array', items: recordSchema },
-          cursor: { ...text, description: 'The beginning of the next page; null after the last one.' },
+          cursor: { ...text, description: 'The beginning of the next page. It is null on the last page.' },
         },
       },
       example: { ...range, records: [record], cursor: 'NDk1NjI5LjExNA' },
@@ -256,7 +273,7 @@ export const logRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'Count deliveries and their durations by the minute',
     description:
-      'Of the states that fulfil all given conditions, in ascending order; minutes without any are left out. Records count with their weights, so deliveries without a record of their own are counted too.',
+      'Counts the states for which all given conditions hold, in ascending order of the minutes. Minutes without such a state are left out. Records count with their weights, so deliveries without a record of their own are counted too.',
     body: {
       schema: { type: 'object', additionalProperties: false, properties: filterProperties },
       example: { destination: 'erp', ...range },

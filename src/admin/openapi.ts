@@ -30,15 +30,19 @@ export function adminOpenApi(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'The delivery log, replays, destinations and tests of them, and who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'With this API, programs ask the delivery log, run replays, list and test destinations, and see who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'Where this document is served.' }],
+    servers: [{ url: '/', description: 'The server that serves this document.' }],
     security: [{ token: [] }],
     paths,
     components: {
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'What `sluice admin token create` prints.' },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The token that `sluice admin token create` prints.',
+        },
       },
       schemas: {
         ...catalogSchemas(),
@@ -98,7 +102,7 @@ function operationOf({
     }),
     responses: {
       [status]: {
-        description: 'It is done.',
+        description: 'The call has succeeded.',
         content: { 'application/json': { schema: answer.schema, example: answer.example } },
       },
       ...answers,

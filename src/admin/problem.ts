@@ -5,7 +5,7 @@ export const problems = {
   not_allowed: [403, 'The token has too few rights'],
   not_found: [404, 'Not found'],
   too_slow: [408, 'The request came too slowly'],
-  conflict: [409, 'Not as things are'],
+  conflict: [409, 'The present state does not allow this'],
   outdated: [412, 'Changed since you have seen it'],
   too_large: [413, 'The body is too large'],
   unknown_type: [415, 'The body is no JSON'],

@@ -10,7 +10,7 @@ const time = {
   type: 'string',
   minLength: 10,
   maxLength: 40,
-  description: 'ISO 8601; without a zone it is UTC.',
+  description: 'A time in ISO 8601. Without a zone, it is in UTC.',
 }
 const count = { type: 'integer', minimum: 0 }
 
@@ -23,17 +23,17 @@ const selectionSchema = {
     destination: {
       ...name,
       description:
-        'For dead letters: only those of this destination. For events, required: the destination that gets them.',
+        'A replay of dead letters takes only those of this destination. A replay of events needs this field: it names the destination that gets them.',
     },
     source: name,
-    reason: { ...name, description: 'For dead letters: only those with this reason.' },
+    reason: { ...name, description: 'A replay of dead letters takes only those with this reason.' },
     messageId: name,
     from: {
       ...time,
       description:
-        'The beginning of the time range, included. It is about the time at which the event was taken, or at which the delivery became a dead letter.',
+        'The beginning of the time range, which is included. What counts is the time at which the event was taken, or at which the delivery became a dead letter.',
     },
-    to: { ...time, description: 'The end of that time range, excluded.' },
+    to: { ...time, description: 'The end of the time range, which is excluded.' },
   },
 }
 
@@ -57,7 +57,10 @@ const previewSchema = {
   properties: {
     selection: selectionSchema,
     counted: tallySchema,
-    isComplete: { type: 'boolean', description: 'False: the time was too short to look at all records.' },
+    isComplete: {
+      type: 'boolean',
+      description: 'It is false if the time was too short to look at all records.',
+    },
   },
 }
 
@@ -91,7 +94,7 @@ const replaySchema = {
     createdAt: { type: 'string', format: 'date-time' },
     counted: {
       anyOf: [tallySchema, { type: 'null' }],
-      description: 'null: the time was too short to count all records.',
+      description: 'It is null if the time was too short to count all records.',
     },
     sent: tallySchema,
     read: {
@@ -103,7 +106,7 @@ const replaySchema = {
     waiting: {
       anyOf: [count, { type: 'null' }],
       description:
-        'How many of the sent records still wait for their turn, at most: those of other replays to the same destinations are counted too. Null: not known.',
+        'How many of the sent records still wait for their turn, at most, because those of other replays to the same destinations are counted too. It is null if the number is not known.',
     },
     secondsLeft: {
       anyOf: [count, { type: 'null' }],
@@ -201,7 +204,8 @@ export const adminRoutes: readonly AdminRoute[] = [
     path: '/v1/health',
     right: 'read',
     summary: 'What answers, and who asks',
-    description: 'Probes of an orchestrator are at http.port (/livez, /readyz), without a token.',
+    description:
+      'An orchestrator finds its probes at http.port (/livez and /readyz), and needs no token there.',
     status: 200,
     answer: {
       schema: {
@@ -258,7 +262,7 @@ export const adminRoutes: readonly AdminRoute[] = [
             type: 'integer',
             minimum: 1,
             maximum: 1_000_000,
-            description: 'Records a second, at most; default 1,000.',
+            description: 'The most records a second. The default is 1,000.',
           },
         },
       },
@@ -274,12 +278,12 @@ export const adminRoutes: readonly AdminRoute[] = [
     path: '/v1/replays',
     right: 'read',
     summary: 'List replays, newest first',
-    description: 'Those of the last 90 days.',
+    description: 'Lists the replays of the last 90 days.',
     query: {
       ...limited,
       state: {
         schema: { type: 'string', enum: replayStates },
-        description: 'Only those in this state.',
+        description: 'Lists only replays in this state.',
         example: 'running',
       },
     },
@@ -300,7 +304,8 @@ export const adminRoutes: readonly AdminRoute[] = [
     path: '/v1/replays/{replay}',
     right: 'read',
     summary: 'How far a replay is',
-    description: 'As its owner noted it last. The owner notes it four times a second while it sends.',
+    description:
+      'Returns what the owner of the replay noted last. While it sends, the owner notes this four times a second.',
     params: ofReplay,
     status: 200,
     answer: { schema: replaySchema, example: replayExample },
@@ -324,7 +329,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     path: '/v1/replays/{replay}/resume',
     right: 'operate',
     summary: 'Let a stopped replay go on',
-    description: 'Where it was.',
+    description: 'The replay goes on where it stopped.',
     params: ofReplay,
     status: 200,
     answer: { schema: replaySchema, example: replayExample },
@@ -339,8 +344,11 @@ export const adminRoutes: readonly AdminRoute[] = [
     path: '/v1/audit',
     right: 'admin',
     summary: 'Who did what, newest first',
-    description: 'Of the last 90 days, the command line and the workers too.',
-    query: { ...limited, replay: { ...ofReplay.replay, description: 'Only of this replay.' } },
+    description: 'Lists what was done in the last 90 days, also by the command line and by workers.',
+    query: {
+      ...limited,
+      replay: { ...ofReplay.replay, description: 'Lists only what was done with this replay.' },
+    },
     status: 200,
     answer: {
       schema: auditSchema,

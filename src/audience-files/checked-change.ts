@@ -2,7 +2,7 @@ import { propertyName } from '../audience/records/property-name.ts'
 import { propertyChangeCheck, type PropertyChange, userIdCheck } from '../message/audience-change.ts'
 import { holdsInfinite, parseJson } from '../message/json/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import { findExcess } from '../message/structure.ts'
+import { findExcess } from '../message/depth-and-keys.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { userIdProblem } from './users.ts'
 

@@ -19,7 +19,6 @@ export class Comparison {
   #entering = 0
   #staying = 0
 
-  /** `partitions` is the number of all partitions. */
   constructor(partitions: number) {
     this.#partitions = partitions
   }

@@ -50,7 +50,6 @@ const patterns: readonly (readonly [Oddity, RegExp])[] = [
   ['padded', /^\s|\s$/],
 ]
 
-/** Returns the way in which a user id is odd. Returns `undefined` for an id that isn't odd. */
 export function oddityOf(userId: string): Oddity | undefined {
   return patterns.find(([, pattern]) => pattern.test(userId))?.[0]
 }

@@ -9,7 +9,6 @@ export type SyncHead = Pick<SyncPart, 'audienceId' | 'audienceName' | 'audienceK
 
 export type SyncOptions = {
   readonly head: SyncHead
-  /** The number of partitions of the topic. */
   readonly partitions: number
   /** The longest value that a part may have, in bytes. */
   readonly maxPartBytes: number

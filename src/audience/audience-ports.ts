@@ -161,7 +161,6 @@ export type AudiencePorts = {
   fatal(error: Error): void
   /** Returns the present time in epoch milliseconds. */
   now(): number
-  /** Returns milliseconds of a monotonic clock. */
   monotonicMs(): number
   readonly observer: AudienceObserver
 }

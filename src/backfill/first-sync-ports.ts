@@ -1,5 +1,5 @@
 import type { HeldState, StatesPage, StatesQuery } from '../audience/store/states-page.ts'
-import type { Connections } from './connections.ts'
+import type { Connections } from './connected-spaces.ts'
 import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'
 

@@ -1,4 +1,4 @@
-import type { ConnectionState } from './connections.ts'
+import type { ConnectionState } from './connected-spaces.ts'
 import type { Standing } from './standing.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { StatesPage, StatesQuery } from '../audience/store/states-page.ts'
-import { keyOf } from './connections.ts'
+import { keyOf } from './connected-spaces.ts'
 import { DestinationRates } from './destination-rates.ts'
 import { FirstSyncJob, type FirstSyncJobOptions, type JobUnit } from './first-sync-job.ts'
 import type { FirstSyncOptions, FirstSyncProgress } from './first-sync-ports.ts'

@@ -41,7 +41,6 @@ export type Syncing = {
   readonly sent: number
 }
 
-/** Reads a standing from parsed JSON. Returns `undefined` if the value is no standing. */
 export function readStanding(given: unknown): Standing | undefined {
   if (typeof given !== 'object' || given === null) return undefined
   const fields: Partial<Record<'kind' | 'upTo' | 'withLeft' | 'after' | 'sent', unknown>> = given

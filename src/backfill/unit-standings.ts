@@ -1,4 +1,4 @@
-import { type Connections, joinedBy, type Joined, type ConnectionState, keyOf } from './connections.ts'
+import { type Connections, joinedBy, type Joined, type ConnectionState, keyOf } from './connected-spaces.ts'
 import { type FirstSyncStep, firstSyncStep } from './first-sync-step.ts'
 import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'
@@ -39,7 +39,6 @@ type Owned = {
   isLeaving: boolean
 }
 
-/** The step that is due for a connection in a unit. */
 export type DueStep = { readonly unit: number; readonly connection: Connection; readonly step: FirstSyncStep }
 
 /**

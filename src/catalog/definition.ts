@@ -14,7 +14,6 @@ type SchemaFault = {
 
 const check = Compile(catalogSchema)
 
-/** Checks plain data against the schema. Returns the definition, or all faults of the data. */
 export function checkDefinition(
   value: unknown,
 ): { ok: true; definition: CatalogDefinition } | { ok: false; faults: readonly SchemaFault[] } {

@@ -14,7 +14,6 @@ export type Fault = {
    * whole catalog.
    */
   readonly path: string
-  /** A description of the fault. */
   readonly problem: string
   /** A description of what to write or do instead. */
   readonly advice: string

@@ -3,9 +3,7 @@ import { createHash } from 'node:crypto'
 // The rules for a hook's URL and headers. They are checked when the catalog is read. They are checked again
 // when a hook is prepared for delivery, so that no request is passed to undici that undici would refuse.
 
-/** Limit on the characters of a URL. */
 export const maxUrlCharacters = 2048
-/** Limit on the headers of one hook. */
 export const maxHeaders = 50
 /**
  * Limit on the bytes of all headers in a request. For each header, its name, its value and four more bytes

@@ -16,7 +16,6 @@ import type { Path } from './fault.ts'
 /** A place in the text. Lines and columns count from 1. */
 export type TextPlace = { readonly line: number; readonly column: number }
 
-/** A syntax error of a text. */
 export type SyntaxFault = TextPlace & { readonly problem: string; readonly advice: string }
 
 /** A YAML text as plain data, with the place of each value in the text. */

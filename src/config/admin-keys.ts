@@ -1,6 +1,5 @@
 import { duration, integer, optionalText, text, SECOND, MINUTE } from './key.ts'
 
-/** The settings of `sluice admin`. */
 export const adminKeys = {
   host: text({
     default: '127.0.0.1',

@@ -1,6 +1,5 @@
 import { boolean, bytes, cidrs, duration, integer, text, SECOND, MINUTE, MIB } from './key.ts'
 
-/** The settings of `sluice gateway`. */
 export const gatewayKeys = {
   host: text({
     default: '0.0.0.0',

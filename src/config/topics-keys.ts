@@ -1,6 +1,5 @@
 import { boolean, choice, integer } from './key.ts'
 
-/** The settings of the topics' layout. */
 export const topicsKeys = {
   partitions: integer({
     default: 12,

@@ -28,7 +28,6 @@ export type Indexing = {
   stop(): Promise<void>
 }
 
-/** The events of an index that is being written. */
 export type IndexingEvents = {
   readonly onIndexed: (counts: { rows: number; unreadable: number; expired: number }) => void
   /** Called when added blocks have been processed, and there may be room for more. */

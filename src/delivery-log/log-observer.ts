@@ -74,7 +74,6 @@ export function createLogObserver(options: LogObserverOptions): LogObserver {
 
 type RecordPlace = Pick<HeldRecord, 'topic' | 'partition' | 'offset' | 'timestampMs'>
 
-/** A filtered message, and the Kafka record that it came with. */
 type FilteredFrom = FilteredMessage & { readonly where: RecordPlace }
 
 class StateWriter implements LogObserver {

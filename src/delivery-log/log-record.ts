@@ -34,7 +34,6 @@ export type LogOutcome = (typeof logOutcomes)[number]
 /** The version of the block format. A reader ignores blocks of another version. */
 export const blockFormat = 1
 
-/** The length of a user's keyed hash, in bytes. */
 export const userHashBytes = 6
 
 /**

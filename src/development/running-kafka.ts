@@ -37,7 +37,6 @@ export type KafkaNode = {
 /** The receiver of progress messages, one line at a time. */
 export type Report = (line: string) => void
 
-/** The plan of a Kafka to start. */
 export type ClusterPlan = {
   count: 1 | 3
   heapMb: number

@@ -72,7 +72,6 @@ export class HealthBoard {
     return isLate && this.#isComplete(nowMs)
   }
 
-  /** Returns what is known of a destination. */
   of(destinationId: string, nowMs: number): DestinationHealth {
     const words = [...(this.#words.get(destinationId) ?? [])].flatMap(([writer, word]) =>
       this.#lives(writer, nowMs) ? [word] : [],

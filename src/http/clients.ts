@@ -22,7 +22,6 @@ const holderShare = 0.5
 export type ClosedClient = 'connections' | 'pipelining' | 'unread'
 
 export type ClientLimits = {
-  /** The limit on open connections. */
   readonly maxConnections?: number
   /** The limit on bytes of answers that clients haven't read yet. */
   readonly maxUnreadBytes?: number

@@ -1,5 +1,5 @@
 // Reasons why a record or a delivery ends in the dead letters. The lists are fixed, because the reasons are
-// values of the header `reason` and of metric labels. `describeDeath` in `src/pipeline/dead-letter.ts`
+// values of the header `reason` and of metric labels. `describeDeath` in `src/pipeline/dead-letter-advice.ts`
 // describes in words why a delivery was given up, and what to do.
 
 /** Reasons to refuse a record of `events` because of a fault in its message. */

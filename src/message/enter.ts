@@ -7,7 +7,7 @@ import { skipSpace, startOf } from './json/json-skip.ts'
 import { defaultLimits, type MessageLimits } from './limits.ts'
 import { outlineOf, textOf, writeOutline } from './json/outline.ts'
 import { respell, respelledText } from './json/respell.ts'
-import { type Excess, findOutlineExcess, outlineHoldsInfinite } from './structure.ts'
+import { type Excess, findOutlineExcess, outlineHoldsInfinite } from './depth-and-keys.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
 export type EnterResult = { ok: true; message: Entered } | Refusal

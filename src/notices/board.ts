@@ -140,7 +140,6 @@ export class Board {
     return this.#tallies[kind]
   }
 
-  /** Drops the counts of one kind for a destination. */
   dropTally(kind: CountedKind, destinationId: string): void {
     this.#tallies[kind].delete(destinationId)
   }
@@ -177,7 +176,6 @@ export class Board {
     )
   }
 
-  /** Returns the hooks that fail for automatic pauses. */
   failingForPauses(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const failing = this.failing(sinceMs)
     return this.#refusalsFail ? new Map([...this.refusing(sinceMs), ...failing]) : failing

@@ -49,7 +49,6 @@ export type AnsweredHook = Readonly<Static<typeof answeredHook>>
 export type CountedDestination = Readonly<Static<typeof countedDestination>>
 
 export type Report = {
-  /** The hooks that fail now. */
   readonly failing: readonly FailingHook[]
   readonly answered: readonly AnsweredHook[]
   readonly counts: readonly CountedDestination[]

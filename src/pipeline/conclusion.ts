@@ -1,6 +1,6 @@
 import type { DestinationDefinition, Endpoint } from '../delivery/endpoint.ts'
 import { describeOutcome, isOwnFault } from '../delivery/outcomes/outcome.ts'
-import type { Account } from './account.ts'
+import type { BufferAccount } from './buffer-account.ts'
 import type { AttemptResults, Omitted } from './attempt.ts'
 import { type Decision, decide, type HookResult, idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
@@ -11,7 +11,7 @@ import type { PipelineOptions } from './pipeline-ports.ts'
 import { isUncertain } from '../delivery/outcomes/verdict.ts'
 
 type ConclusionOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'answeredGone' | 'now'> & {
-  readonly account: Account
+  readonly account: BufferAccount
   readonly judging: Judging
   readonly parking: Parking
   /**

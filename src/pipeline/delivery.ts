@@ -10,7 +10,6 @@ import type { OrderingKey } from './ordering-keys.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 import type { PropertyHeader } from '../message/record-headers.ts'
 
-/** Callbacks for the progress of a pending record. */
 export type PendingRecordListener = {
   /** Called when the record has been settled or left to the next owner. */
   ended(pending: PendingRecord): void
@@ -260,7 +259,6 @@ export class Delivery implements RetryState {
     return this.laneClass !== 'fresh' || this.isFromQueue
   }
 
-  /** The rung on which the delivery waits next. */
   get nextRung(): number {
     return this.#nextRung
   }

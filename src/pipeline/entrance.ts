@@ -6,7 +6,7 @@ import { type InternalFault, internalFault } from '../message/internal-fault.ts'
 import { headerText, parseWholeNumber, sourceIdOf } from '../message/record-headers.ts'
 import { type RetryState, decodeRetryState } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
-import type { Account } from './account.ts'
+import type { BufferAccount } from './buffer-account.ts'
 import { Delivery, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
@@ -17,12 +17,11 @@ type EntranceOptions = Pick<
   PipelineOptions,
   'catalog' | 'limits' | 'topics' | 'observer' | 'repeats' | 'ladder' | 'tracing' | 'ownSource' | 'now'
 > & {
-  readonly account: Account
+  readonly account: BufferAccount
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
 }
 
-/** A delivery that was made from a record, with its destination. */
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
 
 /** The ids of a message that is being routed, and the record of the message. */

@@ -7,7 +7,7 @@ import {
   salvageRetryHeaders,
 } from '../retry/retry-state.ts'
 import { formatWait } from '../retry/duration.ts'
-import type { Account } from './account.ts'
+import type { BufferAccount } from './buffer-account.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { Delivery, PendingRecord } from './delivery.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
@@ -27,7 +27,7 @@ type ExitsOptions = Pick<
   PipelineOptions,
   'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing' | 'now'
 > & {
-  readonly account: Account
+  readonly account: BufferAccount
   readonly backfillNeeds: BackfillNeeds
   readonly orderingKeys: OrderingKeys<Delivery>
 }

@@ -2,7 +2,7 @@ import type { DestinationDefinition, Endpoints } from '../delivery/endpoint.ts'
 import type { GroupShare } from '../delivery/group-share.ts'
 import { laneRateOf } from '../delivery/lane-limits.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
-import type { Account } from './account.ts'
+import type { BufferAccount } from './buffer-account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import type { Delivery } from './delivery.ts'
 import { forgetEditedHooks } from './edited-hooks.ts'
@@ -14,7 +14,7 @@ import type { PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 import type { StoppedUnits } from './stopped-units.ts'
 
 type LineUpOptions = Pick<PipelineOptions, 'catalog' | 'now'> & {
-  readonly account: Account
+  readonly account: BufferAccount
   readonly endpoints: Endpoints
   readonly groupShare: GroupShare
   readonly plan: PlanOptions

@@ -1,9 +1,9 @@
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
-import type { Account } from './account.ts'
+import type { BufferAccount } from './buffer-account.ts'
 import type { Delivery } from './delivery.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
 
-type BackfillNeedsOptions = Pick<PipelineOptions, 'needsBackfill'> & { readonly account: Account }
+type BackfillNeedsOptions = Pick<PipelineOptions, 'needsBackfill'> & { readonly account: BufferAccount }
 
 /**
  * Reports the destinations that need a backfill because they missed a value of a property. A destination

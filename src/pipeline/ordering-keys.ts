@@ -51,12 +51,10 @@ export class OrderingKeys<D extends Sequenced<D>> {
     this.#options = options
   }
 
-  /** The number of keys that are held. */
   get size(): number {
     return this.#orderingKeys.size
   }
 
-  /** The number of deliveries that wait for a key. */
   get waiting(): number {
     return this.#waiting
   }

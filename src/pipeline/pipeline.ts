@@ -6,8 +6,8 @@ import { GroupShare } from '../delivery/group-share.ts'
 import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
 import { createLanes } from '../delivery/lanes/lanes.ts'
 import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
-import { Account } from './account.ts'
-import { describeAge, describeDrop } from './dead-letter.ts'
+import { BufferAccount } from './buffer-account.ts'
+import { describeAge, describeDrop } from './dead-letter-advice.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfProducer } from './exits.ts'
@@ -54,7 +54,7 @@ class DeliveryPipeline implements Pipeline {
   readonly #endpoints
   readonly #lanes: Lanes<Delivery>
   readonly #bulkhead: Bulkhead
-  readonly #account: Account
+  readonly #account: BufferAccount
   readonly #exits: Exits
   readonly #parking: Parking
   readonly #entrance: Entrance
@@ -81,7 +81,7 @@ class DeliveryPipeline implements Pipeline {
     })
     this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead
-    const account = new Account({
+    const account = new BufferAccount({
       buffer: options.buffer,
       detached: { records: maxTries, bytes: maxBytes },
       onPressure: options.onPressure,

@@ -1,11 +1,11 @@
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
-import type { Account } from './account.ts'
-import { stateEffectOf } from './dead-letter.ts'
+import type { BufferAccount } from './buffer-account.ts'
+import { stateEffectOf } from './paused-or-off.ts'
 import type { Delivery } from './delivery.ts'
 import type { PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
 
 type RefillOptions = Pick<PipelineOptions, 'catalog' | 'whileAutoPaused'> & {
-  readonly account: Account
+  readonly account: BufferAccount
   readonly lanes: Lanes<Delivery>
   readonly queue: WaitingQueue
   readonly isDraining: () => boolean

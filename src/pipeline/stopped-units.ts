@@ -8,7 +8,6 @@ import type { Delivery } from './delivery.ts'
 export class StoppedUnits {
   readonly #deliveries = new Map<number, Delivery[]>()
 
-  /** The number of deliveries that are held. */
   get count(): number {
     let count = 0
     for (const deliveries of this.#deliveries.values()) count += deliveries.length

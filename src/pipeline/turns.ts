@@ -1,7 +1,7 @@
 import type { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
-import type { Account } from './account.ts'
+import type { BufferAccount } from './buffer-account.ts'
 import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
@@ -19,7 +19,7 @@ type TurnsOptions = Pick<
   PipelineOptions,
   'catalog' | 'sender' | 'observer' | 'ladder' | 'laneWaitMs' | 'answeredGone' | 'now'
 > & {
-  readonly account: Account
+  readonly account: BufferAccount
   readonly endpoints: Endpoints
   readonly lanes: Lanes<Delivery>
   readonly bulkhead: Bulkhead
@@ -42,7 +42,7 @@ const ownFaultPauseMs = 1_000
  */
 export class Turns {
   readonly #options: TurnsOptions
-  readonly #account: Account
+  readonly #account: BufferAccount
   readonly #lanes: Lanes<Delivery>
   readonly #parking: Parking
   readonly #conclusion: Conclusion

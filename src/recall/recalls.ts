@@ -311,7 +311,6 @@ class Reading {
     return end
   }
 
-  /** Returns the runs of a destination. */
   *of(destinationId: string): Generator<RunPlace> {
     for (const one of this.#byDestination.get(destinationId) ?? []) if (this.#going.has(one.run)) yield one
   }

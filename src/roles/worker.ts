@@ -37,7 +37,7 @@ import { openCatalog, type RoleCatalog, tellWaiting } from './start/open-catalog
 import { openRepeats } from './member/open-repeats.ts'
 import { openNoticesFeed } from './member/notices-feed.ts'
 import type { Parts } from './start/parts.ts'
-import { continueFromPlainGroup } from './member/plain-group.ts'
+import { continueFromFormerDefault } from './member/former-default-group.ts'
 import { showReady, workerObstacles } from './start/readiness.ts'
 import { type OpenLending, openLending } from './member/open-lending.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
@@ -56,7 +56,7 @@ import { type LaidOut, refuseWrongTopics } from './start/topic-layout.ts'
 import { openTracing } from './start/tracing.ts'
 import { unitPorts } from './member/unit-parts.ts'
 import type { ConsumerOptions } from '../kafka/group/consumer.ts'
-import { Ending } from './member/ending.ts'
+import { ShutdownTime } from './member/shutdown-time.ts'
 
 type Registry = WorkerMetrics['registry']
 
@@ -148,17 +148,17 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const pipeline = parts.add(openPipeline(base, joined))
   joined.deliveries.connect(pipeline)
   const notices = openNotices({ ...base, ...joined, pipeline })
-  parts.defer(() => base.ending.within(notices.stop()))
+  parts.defer(() => base.shutdownTime.within(notices.stop()))
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
   tellPipeline(base, pipeline, subscriptions)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
   const recalls = openRecalls({ ...base, ...joined, pipeline, intake })
-  parts.defer(() => base.ending.within(recalls.stop()))
+  parts.defer(() => base.shutdownTime.within(recalls.stop()))
   const health = openHealth({ ...base, ...joined, pipeline })
-  parts.defer(() => base.ending.within(health.stop()))
-  parts.defer(() => base.ending.within(base.feed.stop()))
+  parts.defer(() => base.shutdownTime.within(health.stop()))
+  parts.defer(() => base.shutdownTime.within(base.feed.stop()))
   const topics = subscriptions.map(({ topic }) => topic)
-  await Promise.all([base.feed.start(), continueFromPlainGroup(kafka, { config, topics, log })])
+  await Promise.all([base.feed.start(), continueFromFormerDefault(kafka, { config, topics, log })])
   showLimits(metrics, config, limits)
   if (options.processOf === undefined || options.processOf.number === 1)
     parts.add(openGroupLag({ kafka, config, metrics, log }))
@@ -223,7 +223,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const { retryPrefix } = topicNames(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
   const failingUnits = new FailingUnits({ log, topics: topicNames(config) })
-  const ending = new Ending(config.shutdown.timeoutMs)
+  const shutdownTime = new ShutdownTime(config.shutdown.timeoutMs)
   const catalog = (): Catalog => pauses.catalog
   const shared = {
     config,
@@ -235,7 +235,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     kafka,
     stalls,
     failingUnits,
-    ending,
+    shutdownTime,
     group: new GroupPort(),
     pauses,
     feed,
@@ -245,7 +245,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
 }
 
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
-  const { config, log, kafka, parts, ending, laidOut, formerPartitions, tiers } = base
+  const { config, log, kafka, parts, shutdownTime, laidOut, formerPartitions, tiers } = base
   const outlets = await openOutlets(base, laidOut)
   const { producer } = outlets
   let queues: WaitingQueues | undefined
@@ -257,9 +257,9 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
   const waiting = parts.add(openWaiting({ ...base, ...states, producer, retention }))
   queues = waiting
   const lending = openLending({ ...base, ...outlets, ...states })
-  parts.defer(() => ending.within(lending.stop()))
+  parts.defer(() => shutdownTime.within(lending.stop()))
   const replays = await openReplays({ ...base, producer })
-  parts.defer(() => ending.within(replays.stop()))
+  parts.defer(() => shutdownTime.within(replays.stop()))
   const told = {
     watch: openWatch({ ...base, outbound: outlets.outbound }),
     refusals: openRefusals(config),

@@ -191,7 +191,6 @@ function copyHeaders(headers: NonNullable<ReceivedHeaders>): ReceivedHeaders {
   )
 }
 
-/** Copies the value of a header. */
 function copyBytes(value: HeaderValue): HeaderValue {
   return Buffer.isBuffer(value) ? Buffer.from(value) : value
 }

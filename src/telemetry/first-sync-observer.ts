@@ -48,7 +48,6 @@ export function createFirstSyncObserver({
   }
 }
 
-/** Shows the first syncs under way in this worker's units. */
 export function showFirstSyncs(
   {
     firstSyncs,

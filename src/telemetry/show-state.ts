@@ -16,7 +16,6 @@ export function showCatalog(metrics: CommonMetrics, catalog: Shown): void {
   showDestinations(metrics, catalog)
 }
 
-/** Sets the metric of the number of destinations in each state. */
 export function showDestinations(
   { destinations }: Pick<CommonMetrics, 'destinations'>,
   catalog: Pick<Shown, 'destinations'>,
@@ -52,7 +51,6 @@ export function showBehind(
   else for (const destination of present) needsBackfill.set({ destination }, 1)
 }
 
-/** A URL whose breaker is open. */
 type OpenHook = { readonly destinationId: string; readonly hookId: string; readonly openForMs: number }
 
 /**

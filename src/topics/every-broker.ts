@@ -10,7 +10,6 @@ import { readSettings, satisfies, type TopicSetting } from './topic-settings.ts'
 /** A change of one topic, as every broker has to report it. */
 export type TopicChange = {
   readonly topic: string
-  /** True if the topic was deleted. */
   readonly isDeleted?: true
   /** The partitions that are new: from `first` to `count` - 1. Each needs a leader. */
   readonly newPartitions?: { readonly first: number; readonly count: number }

@@ -127,7 +127,6 @@ const refusalTypes: ReadonlySet<string> = new Set([
   'UNKNOWN',
 ])
 
-/** Returns the given topics that exist. */
 export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics())
@@ -150,7 +149,6 @@ export async function removeTopics(kafka: Kafka, topics: readonly string[]): Pro
   return present
 }
 
-/** Returns all topics whose names begin with `begins`. */
 export function topicsBeginning(kafka: Kafka, begins: string): Promise<string[]> {
   return withAdmin(kafka, async (admin) =>
     (await admin.listTopics()).filter((topic) => topic.startsWith(begins)),

@@ -329,7 +329,6 @@ export type TopicKey = keyof typeof topics
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `topics` is closed
 export const topicKeys = Object.keys(topics) as TopicKey[]
 
-/** Returns the topics that a role writes. */
 export function writtenBy(role: KafkaRole): readonly TopicKey[] {
   return topicKeys.filter((key) => writersOf(topics[key]).includes(role))
 }
@@ -338,7 +337,6 @@ function writersOf({ writers }: Topic): readonly KafkaRole[] {
   return writers
 }
 
-/** Returns whether a role reads or writes a topic, or both. */
 export function accessOf(role: KafkaRole, key: TopicKey): readonly ('READ' | 'WRITE')[] {
   const { readers, writers }: Topic = topics[key]
   return [

@@ -10,7 +10,6 @@ import { noCode, type Owners, type QueueClass, queueClasses } from './owners.ts'
 //
 // The topic id binds the marks to the log. If `waiting` is deleted and created again, its old marks are void.
 
-/** The key of a mark. */
 export type MarkKey =
   | { readonly kind: 'owners'; readonly topicId: string; readonly block: number }
   | { readonly kind: 'done'; readonly topicId: string; readonly block: number; readonly writer: string }
@@ -21,7 +20,6 @@ export function markKeyText(key: MarkKey): string {
     : `${key.topicId}/done/${key.writer}/${key.block}`
 }
 
-/** Reads the key of a mark. Returns `undefined` for any other text. */
 export function parseMarkKey(text: string): MarkKey | undefined {
   const match = /^([^/]*)\/(?:owners|done\/([^/]+))\/(\d{1,15})$/.exec(text)
   if (match === null) return undefined

@@ -173,7 +173,6 @@ export class UnitIndex {
     this.#untaken++
   }
 
-  /** Finishes a taken record. */
   finishTaken(offset: number): void {
     this.#finish(offset, true)
   }

@@ -5,7 +5,7 @@ import { openPartwiseCluster } from '../../src/kafka/cluster/partwise-cluster.ts
 import { addPartitions, enforceAppendTimes, removeTopics } from '../../src/topics/topic-grow.ts'
 import { readSettings } from '../../src/topics/topic-settings.ts'
 import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
-import { ask } from '../../src/kafka/wire/wire.ts'
+import { ask } from '../../src/kafka/wire/wire-request.ts'
 import { otherProgram } from '../support/kafka.ts'
 import { startThreeBrokers } from '../support/three-brokers.ts'
 

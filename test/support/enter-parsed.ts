@@ -4,7 +4,7 @@ import type { Origin } from '../../src/message/entered.ts'
 import { readIntegrations } from '../../src/message/integrations.ts'
 import { holdsInfinite, parseJson } from '../../src/message/json/json.ts'
 import type { MessageLimits } from '../../src/message/limits.ts'
-import { findExcess } from '../../src/message/structure.ts'
+import { findExcess } from '../../src/message/depth-and-keys.ts'
 import { isAbsent, validate } from '../../src/message/validate.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

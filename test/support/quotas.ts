@@ -1,6 +1,6 @@
 import { ByteReader, ByteWriter } from '../../src/kafka/wire/bytes.ts'
 import { openPartwiseCluster } from '../../src/kafka/cluster/partwise-cluster.ts'
-import { ask, type WireBroker, type WireRequest } from '../../src/kafka/wire/wire.ts'
+import { ask, type WireBroker, type WireRequest } from '../../src/kafka/wire/wire-request.ts'
 import { testKafka } from './kafka.ts'
 import { workerKafka } from './worker-kafka.ts'
 

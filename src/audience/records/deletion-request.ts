@@ -2,7 +2,6 @@ import { type Deletion, deletionCheck } from '../../message/deletion.ts'
 import type { MessageLimits } from '../../message/limits.ts'
 import { readJson, type AudienceRefusal, faultOf, refusal, readTime } from './record-json.ts'
 
-/** A request to delete a user. */
 export type DeletionRequest = {
   readonly requestId: string
   readonly userId: string

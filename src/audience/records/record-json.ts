@@ -1,6 +1,6 @@
 import { parseJson } from '../../message/json/json.ts'
 import type { MessageLimits } from '../../message/limits.ts'
-import { findExcess } from '../../message/structure.ts'
+import { findExcess } from '../../message/depth-and-keys.ts'
 import type { AudienceDeadReason } from '../../message/dead-letter-reasons.ts'
 import { parseTimestamp } from '../../message/timestamp.ts'
 

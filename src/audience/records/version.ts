@@ -48,7 +48,6 @@ export function formatVersion({ atMs, isNative, partition, offset }: Version): s
   return `${atMs}.${isNative ? 1 : 0}.${partition}.${offset}`
 }
 
-/** Reads a text that `formatVersion` wrote. Returns `undefined` for any other text. */
 export function parseVersion(text: string): Version | undefined {
   const reader = new NumberReader(text, 0)
   const atMs = reader.next()
@@ -79,7 +78,6 @@ function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value)
 }
 
-/** The key of the state of one property of one user in one space. */
 export type PropertyStateKey = {
   readonly kind: 'property'
   readonly userId: string

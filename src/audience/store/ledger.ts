@@ -219,7 +219,6 @@ export class Ledger {
     this.#takeOff(flight)
   }
 
-  /** Returns the version of the last applied sync of an audience. */
   syncedAt(spaceId: string, audienceId: string): Version | undefined {
     const { syncFloors } = this.#options
     return syncFloors.size === 0

@@ -14,7 +14,6 @@ export type StatesQuery = {
   readonly spaceId: string
   /** The place after which the page begins. `null`: the page begins with the first state. */
   readonly after: StatePlace | null
-  /** The number of states to read. */
   readonly count: number
   /**
    * True to include the states of users who have left an audience (value `false`), and of traits that have no

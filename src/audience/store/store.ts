@@ -108,7 +108,6 @@ export type Stores = {
   removeUnused(folder: string, isMeant: (name: string) => boolean): Promise<void>
 }
 
-/** Stores on disk, with LevelDB. */
 export const levelStores: Stores = { open: openStore, remove: removeStore, removeUnused }
 
 /**

@@ -26,7 +26,6 @@ export class UnstoredEntries {
   readonly #options: UnstoredEntriesOptions
   /** Acknowledged entries that will be stored next. */
   #fresh = new Map<string, Entry>()
-  /** Entries that are being stored. */
   #storing = new Map<string, Entry>()
   /** Entries that were stored during a read of the store. The read may have missed them. */
   readonly #lingering = new Map<string, Entry>()

@@ -56,7 +56,6 @@ export type AudienceUnits = {
   /** Leaves the items of lost units to the new owners of these units, except items that have been started. */
   letGoAbandoned(): void
   stop(): Promise<void>
-  /** The progress of each unit that is being restored. */
   readonly progress: readonly RestoreProgress[]
 }
 

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import type { Logger } from 'pino'
-import { loginWarnings } from '../../config/login.ts'
+import { loginWarnings } from '../../config/rules.ts'
 import type { Config } from '../../config/schema.ts'
 import { printable } from '../../message/printable.ts'
 import { sendFailure } from '../../roles/processes/process-link.ts'

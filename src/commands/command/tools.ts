@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Logger } from 'pino'
 import { configFlags } from '../../config/flags.ts'
-import { loginWarnings } from '../../config/login.ts'
+import { loginWarnings } from '../../config/rules.ts'
 import { type ReadConfig, readConfig } from '../../config/read.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Screen } from '../../roles/start/progress.ts'

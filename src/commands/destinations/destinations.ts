@@ -32,7 +32,6 @@ type Run = { config: Config; log: Logger; screen: Screen }
 const pausesUnknown =
   'Kafka has no topic of notices, or does not show it: destinations that Sluice has paused are listed as on'
 
-/** Lists the destinations of the catalog, in lines. */
 export function listAll(
   run: Run,
   { sourceId, state, asJson }: { sourceId: string | undefined; state: string | undefined; asJson: boolean },
@@ -74,7 +73,6 @@ function asOfLine({ board, nowMs }: KnownHealth): string {
     : `what waits, as of ${timeOf(asOfMs)}`
 }
 
-/** Lists the destinations that Sluice has paused, in lines. */
 export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<string[]> {
   return atDesk(run, async (desk) => {
     const paused = valueOf(await desk.paused())

@@ -17,7 +17,6 @@ export type TailOptions = {
   readonly drained: () => Promise<void>
   /** Shows the user a line with the reason why the log can't be read. */
   readonly say: (line: string) => void
-  /** The signal that ends the tail. */
   readonly signal: AbortSignal
 }
 

@@ -1,5 +1,5 @@
 import { merged } from '../../growth/merged.ts'
-import { decodePlace, encodePlace, type Place, placeHeader } from '../../growth/place.ts'
+import { decodePlace, encodePlace, type Place, placeHeader } from '../../growth/original-place.ts'
 import { unitOfWaiting, unitsOfState } from '../../growth/targets.ts'
 import type { CopyProducer } from '../../kafka/produce/copy-writer.ts'
 import { type GroupCommit, commitOf } from '../../kafka/other-groups/group-state.ts'

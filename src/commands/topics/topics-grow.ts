@@ -23,7 +23,7 @@ import {
 import { GrowthRun } from './growth-run.ts'
 import { digestOf, openOf, readSource, type SourcePartition } from './growth-source.ts'
 import { beginningOf, isOfLadder, sharedTopics, waitingNames, withProducer } from './growth-topics.ts'
-import { continueFromPlainGroup } from '../../roles/member/plain-group.ts'
+import { continueFromFormerDefault } from '../../roles/member/former-default-group.ts'
 import { grouped, Progress, type Screen } from '../../roles/start/progress.ts'
 import { kafkaSettings, topicLayout } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
@@ -229,7 +229,7 @@ async function readCopied(
   const begins = beginningOf(config, from)
   const names = ['memberships', ...waiting]
   const topics = names.map((name) => begins + name)
-  if (groupId === config.kafka.groupId) await continueFromPlainGroup(kafka, { config, topics, log })
+  if (groupId === config.kafka.groupId) await continueFromFormerDefault(kafka, { config, topics, log })
   const source = await readSource(kafka, reader, { groupId, topics })
   return new Map(names.map((name) => [name, source.get(begins + name) ?? []]))
 }

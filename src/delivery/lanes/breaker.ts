@@ -18,7 +18,6 @@
 
 import type { SickLoad } from './sick-load.ts'
 
-/** The settings of a breaker. */
 export type BreakerOptions = {
   /** The share of failures in the time window, 0 to 1, at which the breaker opens. */
   failureShare: number

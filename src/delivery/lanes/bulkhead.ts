@@ -173,12 +173,10 @@ export class Bulkhead {
     this.#sweep.unref()
   }
 
-  /** Number of requests in flight. */
   get inFlight(): number {
     return this.#inFlight
   }
 
-  /** Number of tries that wait for their turn. */
   get queued(): number {
     return this.#tries - this.#inFlight
   }

@@ -65,7 +65,6 @@ export type Lanes<D extends LaneItem<D>> = {
   readonly queued: number
   /** Returns the lanes in which a delivery has waited for `leastMs` milliseconds or longer. */
   waiting(leastMs: number): Iterable<WaitingLane<D>>
-  /** Returns the number of deliveries that wait in a lane. */
   queuedIn(laneKey: string): number
   /** The lanes with a rate limit and a waiting delivery, by their keys. */
   rated(): Iterable<string>

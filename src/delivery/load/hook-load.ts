@@ -75,7 +75,6 @@ export class HookLoad {
     return this.#limit.begun(nowMs)
   }
 
-  /** Counts the outcome of a request that was started at `begunMs`. */
   ended(number: number, outcome: Outcome, begunMs: number, nowMs: number): void {
     const ms = nowMs - begunMs
     this.#latencyMs = this.#latencyMs === 0 ? ms : this.#latencyMs + latencyWeight * (ms - this.#latencyMs)

@@ -155,7 +155,6 @@ export class LearnedLimit {
     return number
   }
 
-  /** Counts the result of a request that was started at `begunMs`. */
   ended(number: number, begunMs: number, result: LoadSign, nowMs: number): void {
     const isOverload = result === 'overloaded' || result === 'throttled'
     if (result === 'answered') this.#takeAnswer(nowMs)

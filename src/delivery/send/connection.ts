@@ -306,7 +306,6 @@ function tolerateContinue(chunk: Buffer): void {
 export type IdleOwner = {
   /** Closes an idle connection of this pool, and calls `removeIdle` for it. */
   closeIdle(connection: Connection): void
-  /** Called when the socket of an idle connection has closed. */
   idleSocketClosed(connection: Connection): void
 }
 

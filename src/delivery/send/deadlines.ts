@@ -1,4 +1,3 @@
-/** A deadline that can be cancelled before it fires. */
 export type Deadline = { cancel(): void }
 
 /** The owner of a deadline; `expire` is called when the time is up. */

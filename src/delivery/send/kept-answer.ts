@@ -21,7 +21,6 @@ export type RequestSecrets = {
    * The headers that only this request has: name, value, name, value. Of these, the signatures are masked.
    */
   readonly headers: readonly string[]
-  /** The id of the message's user, if there is one. */
   readonly userId: Buffer | null
 }
 

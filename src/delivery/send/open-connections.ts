@@ -48,7 +48,6 @@ export class OpenConnections {
     this.#inUse--
   }
 
-  /** Adds a connection that has become idle. */
   addIdle(connection: Connection, owner: IdleOwner): void {
     connection.idleOwner = owner
     connection.idleBefore = this.#last

@@ -10,7 +10,7 @@ import {
 import { createAddressing, createConnector } from '../connect/guarded-connector.ts'
 import { hostAddressesOf } from '../connect/host-addresses.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
-import { rememberingDistrust } from './distrust.ts'
+import { rememberingDistrust } from './untrusted-certificates.ts'
 import type { EgressHealth } from './egress-health.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { type HookOwner, HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
@@ -74,7 +74,6 @@ export type SenderOptions = {
   policy: AddressPolicy
   /** The resolver of names. The default resolver asks the system's DNS servers. */
   resolver?: NameResolver
-  /** The proxy for all requests, if there is one. */
   proxy?: OutboundProxy | undefined
   /**
    * The time from the start of a request to the complete response head, in milliseconds. A request that takes

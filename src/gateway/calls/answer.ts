@@ -9,7 +9,6 @@ export type Answer = {
    * body.
    */
   readonly body: string
-  /** The value of the header `Retry-After`, in seconds. */
   readonly retryAfterS?: number
   /** The code of the problem, if the request was refused. */
   readonly code?: ProblemCode

@@ -1,5 +1,5 @@
 import type { ProblemCode } from './answer.ts'
-import type { LeftOutReason } from '../messages/reasons.ts'
+import type { LeftOutReason } from '../messages/left-out-reasons.ts'
 import type { TrackingKind } from '../messages/item.ts'
 
 /**

@@ -3,7 +3,7 @@ import { MAX_MESSAGE_ID_CHARACTERS } from '../../message/message-schemas.ts'
 import type { Outline } from '../../message/json/outline.ts'
 import type { TrackingKind } from '../messages/item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
-import { adviceOn, type LeftOutReason } from '../messages/reasons.ts'
+import { adviceOn, type LeftOutReason } from '../messages/left-out-reasons.ts'
 
 /** An entry in the answer's list of messages that were left out. */
 type Rejected = {

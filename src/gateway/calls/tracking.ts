@@ -32,9 +32,7 @@ export type TrackingOptions = {
   readonly sources: Sources
   readonly outbox: Outbox
   readonly observer: GatewayObserver
-  /** The topic that messages are written to. */
   readonly topic: string
-  /** The number of partitions of `topic`. */
   readonly partitions: number
   readonly limits: MessageLimits
   readonly budgets: RefusalBudgets

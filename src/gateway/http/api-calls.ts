@@ -11,7 +11,6 @@ import type { GatewayParts } from './gateway-parts.ts'
 /** The type of a request with its body. `Body` is `undefined` if the client announced no body. */
 type ReceivedRequest = { Body: Received | undefined }
 
-/** Adds the routes that answer the calls of the API. */
 export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
   const { observer, tracing, replies } = parts
   for (const { call, paths } of apiRoutes) {

@@ -4,7 +4,7 @@ import { MAX_MESSAGE_ID_CHARACTERS } from '../../message/message-schemas.ts'
 import type { ProblemCode } from '../calls/answer.ts'
 import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from '../messages/request-limits.ts'
 import type { CallName } from '../calls/gateway-events.ts'
-import { rejectedReasons } from '../messages/reasons.ts'
+import { rejectedReasons } from '../messages/left-out-reasons.ts'
 import { maxRejectedNamed } from '../calls/message-outcomes.ts'
 
 /**
@@ -23,7 +23,6 @@ export type ApiRoute = {
   readonly key: 'write' | 'server' | 'none'
   readonly body: TSchema
   readonly answer: TSchema
-  /** The problems with which the call may be answered. */
   readonly problems: readonly ProblemCode[]
 }
 

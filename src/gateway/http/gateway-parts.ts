@@ -2,7 +2,7 @@ import type { GatewayObserver } from '../calls/gateway-events.ts'
 import type { Replies } from './replies.ts'
 import type { RequestOrigin } from './request-origin.ts'
 import type { GatewayTracing } from '../calls/request-tracing.ts'
-import type { ServerCalls } from '../calls/server-calls.ts'
+import type { ServerCalls } from '../calls/deletion-and-audience-calls.ts'
 import type { Sources } from '../calls/sources.ts'
 import type { Tracking } from '../calls/tracking.ts'
 
@@ -32,7 +32,6 @@ export type GatewayServerOptions = {
   readonly trustedProxies: readonly string[]
 }
 
-/** The parts that the gateway's routes use. */
 export type GatewayParts = Pick<
   GatewayServerOptions,
   'sources' | 'tracking' | 'serverCalls' | 'observer' | 'tracing'

@@ -28,7 +28,6 @@ export type GatewayServer = {
   readonly receivingBytes: number
   /** Number of requests that haven't been answered yet. */
   readonly open: number
-  /** Number of open connections of clients. */
   readonly connections: number
   /**
    * From now on, closes each connection after its next answer (`Connection: close`). Still accepts new

@@ -4,12 +4,12 @@ import type { MessageLimits } from '../../message/limits.ts'
 import type { RefusalReason } from '../../message/dead-letter-reasons.ts'
 import type { MessageKind } from '../../message/message-schemas.ts'
 import { outlineOf, RawList, RawObject, writeOutline, type Outline } from '../../message/json/outline.ts'
-import { measureStructure } from '../../message/structure.ts'
+import { measureStructure } from '../../message/depth-and-keys.ts'
 import { isAbsent, validate } from '../../message/validate.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 import { correctTimestamp, type Occasion, occasionOf } from './clock.ts'
 import { maxCompleteMessageBytes, maxMessageBytes } from './request-limits.ts'
-import type { LeftOutReason } from './reasons.ts'
+import type { LeftOutReason } from './left-out-reasons.ts'
 import type { SharedObject, WrittenObject } from './shared-object.ts'
 import { partitionKey } from '../../message/partitioner.ts'
 
@@ -47,7 +47,6 @@ export type ItemContext = Occasion & {
 export type ReadyMessage = {
   readonly ok: true
   readonly kind: TrackingKind
-  /** The key of the message's record. */
   readonly key: string
   /**
    * The value of the message's record, as JSON.stringify writes it. If this is a buffer, it contains the text

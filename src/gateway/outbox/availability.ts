@@ -22,7 +22,6 @@ export type TopicAvailability = {
 export type AvailabilityOptions = {
   /** The topics that the gateway writes to. */
   readonly topics: readonly string[]
-  /** The number of partitions of each topic. */
   readonly partitions: number
   /** Asks Kafka which partitions accept no records, and returns the reasons. Never rejects. */
   readonly check: () => Promise<readonly Obstacle[]>

@@ -7,7 +7,6 @@ export type ClientNotes = {
   /** The addresses in `kafka.brokers`, as `host:port`. */
   readonly addresses: readonly string[]
   readonly troubles: ReportedTroubles
-  /** Logs a throttle of `ms` milliseconds. */
   readonly tellThrottle: (message: string, ms: number) => void
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
 import { type Leader, TopicView } from './topic-view.ts'
-import type { WireBroker } from '../wire/wire.ts'
+import type { WireBroker } from '../wire/wire-request.ts'
 
 /**
  * The leaders of partitions, as far as the brokers have reported them. An error of one partition or topic

@@ -3,7 +3,7 @@ import { errorCodes, protocolError } from '../wire/error-codes.ts'
 import { type CoordinatorType, findCoordinator } from '../wire/group-messages.ts'
 import type { OpenCluster } from './open-cluster.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
-import { ask, type WireBroker, type WireRequest } from '../wire/wire.ts'
+import { ask, type WireBroker, type WireRequest } from '../wire/wire-request.ts'
 import { answerWithin } from '../../async/within.ts'
 
 type Opened = { readonly client: OpenCluster; readonly broker: Promise<WireBroker> }

@@ -2,7 +2,7 @@ import type { Kafka, Admin } from 'kafkajs'
 import { errorCodes } from '../wire/error-codes.ts'
 import { type Metadata, metadataRequest, type TopicMetadata } from '../wire/metadata-request.ts'
 import { openCluster, type OpenCluster } from './open-cluster.ts'
-import { ask, type WireBroker } from '../wire/wire.ts'
+import { ask, type WireBroker } from '../wire/wire-request.ts'
 
 type BrokerPool = {
   readonly metadata: Metadata | null

@@ -4,7 +4,7 @@ import type { FetchedBatch, PartitionHandle } from './fetch-handle.ts'
 import { fetchBackoff, readFetched } from './fetched-records.ts'
 import { type FetchAnswer, type FetchedPartition, fetchRequest } from '../wire/fetch-message.ts'
 import { FetchSession, isOfSession } from './fetch-session.ts'
-import { ask } from '../wire/wire.ts'
+import { ask } from '../wire/wire-request.ts'
 
 /**
  * A broker collects this many bytes of records before it answers a fetch. After `fetchWaitMs` it answers with

@@ -8,7 +8,7 @@ import {
   type OffsetQuestion,
 } from '../wire/offset-requests.ts'
 import { partitionName } from '../wire/partition-name.ts'
-import { ask, BrokerTooOldError, readsFromMs, type WireBroker } from '../wire/wire.ts'
+import { ask, BrokerTooOldError, readsFromMs, type WireBroker } from '../wire/wire-request.ts'
 import { within } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
 

@@ -21,7 +21,6 @@ export type HandoverOptions = {
   readonly onTruncation: OnTruncation
   readonly view: ClusterView
   readonly units: UnitTenures
-  /** Returns the partitions that this member owns. */
   readonly owned: () => readonly Partition[]
   /**
    * Returns the number of joins so far. Work that started after an earlier join must not touch the partitions

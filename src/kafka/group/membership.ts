@@ -23,7 +23,7 @@ import {
 } from '../wire/group-messages.ts'
 import { LastHeard } from './last-heard.ts'
 import { leave } from './leave-group.ts'
-import { BrokerTooOldError } from '../wire/wire.ts'
+import { BrokerTooOldError } from '../wire/wire-request.ts'
 
 export type MembershipOptions = {
   readonly kafka: Kafka

@@ -5,7 +5,7 @@ import { fetchCommits, type FetchedCommit } from '../wire/group-messages.ts'
 import { listOffsetsRequest, type OffsetQuestion } from '../wire/offset-requests.ts'
 import { partitionName } from '../wire/partition-name.ts'
 import { openPartwiseCluster } from '../cluster/partwise-cluster.ts'
-import { ask, type WireRequest } from '../wire/wire.ts'
+import { ask, type WireRequest } from '../wire/wire-request.ts'
 import { answerWithin } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
 

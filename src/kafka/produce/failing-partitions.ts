@@ -62,7 +62,6 @@ export class FailingPartitions {
     return counts
   }
 
-  /** Notes that a partition has taken records. */
   took(topic: string, partition: number): void {
     this.#lastTakenMs = performance.now()
     if (this.#failing.size > 0) this.#clear(topic, partition)

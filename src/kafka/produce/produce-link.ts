@@ -13,7 +13,7 @@ import {
   withoutLeader,
 } from './produce-outcome.ts'
 import { type ProduceAnswer, produceRequest, type ProducedTopic } from '../wire/produce-request.ts'
-import { ask, readsFromMs, ThrottledError, type WireBroker, type WireRequest } from '../wire/wire.ts'
+import { ask, readsFromMs, ThrottledError, type WireBroker, type WireRequest } from '../wire/wire-request.ts'
 import { answerWithin, whenLate, within } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
 import type { PartitionRecords } from '../../message/records.ts'

@@ -2,7 +2,7 @@ import kafkajs from 'kafkajs'
 import type { PartwiseCluster } from '../cluster/partwise-cluster.ts'
 import { errorCodes, protocolError } from '../wire/error-codes.ts'
 import { listOffsetsRequest, type OffsetAnswer } from '../wire/offset-requests.ts'
-import { ask } from '../wire/wire.ts'
+import { ask } from '../wire/wire-request.ts'
 import type { LogOptions, LogRange } from './log-reader.ts'
 
 /** What one look says of a topic. */

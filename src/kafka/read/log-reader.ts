@@ -11,7 +11,7 @@ import { type EpochAnswer, epochEndRequest } from '../wire/offset-requests.ts'
 import { judgePlace } from '../fetch/positions.ts'
 import type { FetchedRecord } from '../wire/record-batch.ts'
 import { throttlePatienceMs, tooSmallForFetch } from '../wire/throttle.ts'
-import { ask as askBroker, BrokerTooOldError } from '../wire/wire.ts'
+import { ask as askBroker, BrokerTooOldError } from '../wire/wire-request.ts'
 import { whenLate } from '../../async/within.ts'
 import { OtherLogError, SilentKafkaError } from '../wire/errors.ts'
 

@@ -180,7 +180,6 @@ export class ByteReader {
     return this.raw(Math.max(0, length))
   }
 
-  /** Reads a slice of `length` bytes. */
   raw(length: number): Buffer {
     const end = this.at + length
     if (length < 0 || end > this.bytes.length) throw new RangeError(`a field of ${length} bytes`)

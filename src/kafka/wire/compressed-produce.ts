@@ -2,7 +2,7 @@ import { compressFrameSync } from 'lz4-napi'
 import { afterLength, attributesAt, checksumAt, lengthAt, recordsAt } from './batch-layout.ts'
 import { crc32c } from './crc32c.ts'
 import { type ProduceAnswer, type ProducedTopic, produceRequest, writeRecordsNow } from './produce-request.ts'
-import type { WireRequest } from './wire.ts'
+import type { WireRequest } from './wire-request.ts'
 
 /** The value of `acks` that makes the broker answer as soon as the leader alone has the records. */
 const acksOfLeader = 1

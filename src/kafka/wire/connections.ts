@@ -71,7 +71,6 @@ export class Connections {
   #readsFromMs = -Infinity
   #cuts = 0
 
-  /** `onThrottle` is called for each throttle of a connection. */
   constructor(builder: ConnectionPoolBuilder, onThrottle: (throttle: Throttle) => void) {
     const original = builder.build.bind(builder)
     const build: ConnectionPoolBuilder['build'] = async (place) => {
@@ -115,7 +114,6 @@ export class Connections {
     this.#used.clear()
   }
 
-  /** How many times `cut` was called. */
   get cuts(): number {
     return this.#cuts
   }

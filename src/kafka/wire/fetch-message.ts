@@ -1,5 +1,5 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
-import type { WireRequest } from './wire.ts'
+import type { WireRequest } from './wire-request.ts'
 
 // Fetch requests and their answers as bytes. Source: the Kafka protocol, Fetch API, versions 4 to 11.
 

@@ -1,5 +1,5 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
-import type { WireRequest } from './wire.ts'
+import type { WireRequest } from './wire-request.ts'
 
 // The requests of a member to its group's coordinator, in versions that aren't flexible (KIP-482). A decoded
 // answer has its error codes at the same places as the broker's answer. Source: the Kafka protocol, and

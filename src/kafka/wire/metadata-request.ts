@@ -1,5 +1,5 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
-import type { WireRequest } from './wire.ts'
+import type { WireRequest } from './wire-request.ts'
 
 /**
  * A broker's description of the cluster and its topics. It has the form in which kafkajs stores it, and in

@@ -1,5 +1,5 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
-import type { WireRequest } from './wire.ts'
+import type { WireRequest } from './wire-request.ts'
 
 // Requests for the offsets at which logs begin and end, and for the offsets at which leader epochs end.
 // Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.

@@ -1,7 +1,7 @@
 import { afterLength, attributesAt, checksumAt, recordsAt } from './batch-layout.ts'
 import { ByteReader } from './bytes.ts'
 import { crc32c } from './crc32c.ts'
-import type { WireRequest } from './wire.ts'
+import type { WireRequest } from './wire-request.ts'
 import type { HeaderValue } from '../../message/record-headers.ts'
 import type { WrittenRecord } from '../../message/records.ts'
 

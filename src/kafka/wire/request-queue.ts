@@ -24,7 +24,6 @@ export type RequestQueue = {
    * unless the broker throttles this client. `undefined` before the first throttle.
    */
   readonly readsFromMs?: number | undefined
-  /** Called for each throttle. */
   onThrottle?: ((throttle: Throttle) => void) | undefined
   /** Called when a request had no answer in time. The requests behind it would have none either. */
   onSilence?: ((apiName: string) => void) | undefined

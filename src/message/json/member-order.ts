@@ -223,7 +223,6 @@ export class MemberOrder {
 /** Up to this number of numbers, inserting them one by one takes less time than the sorting of a view. */
 const mostInserted = 16
 
-/** Sorts the first `count` numbers. */
 function sortFirst(numbers: Float64Array, count: number): void {
   if (count > mostInserted) {
     numbers.subarray(0, count).sort()

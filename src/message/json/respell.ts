@@ -24,7 +24,6 @@ import {
 // Brings JSON into the spelling of JSON.stringify token by token, without making values of it. What a text
 // costs depends on its length alone: an odd key, number or string costs only what its own text costs.
 
-/** A value that was respelled. */
 type Respelled = {
   /** The place after the value in the bytes that were given. */
   readonly end: number

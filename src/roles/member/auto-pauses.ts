@@ -81,7 +81,6 @@ export class AutoPauses implements PausesPort {
     return this.#options.file.current()
   }
 
-  /** The number of hooks that are gone. */
   get goneCount(): number {
     return [...this.whole.destinations.values()].reduce(
       (sum, destination) => sum + this.#goneOf(destination).length,

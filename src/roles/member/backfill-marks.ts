@@ -47,7 +47,6 @@ export function openBackfillMarks({
 }: {
   kafka: ReturnType<typeof createKafka>
   topic: string
-  /** The configured layout. */
   layout: Layout
   producer: Pick<RecordProducer, 'produceAt'>
   log: Logger

@@ -21,7 +21,6 @@ export class FailingUnits {
   readonly #listeners = new Listeners<[unit: number, isStopped: boolean]>()
   /** The topics in which a unit's partition takes no records, each with the reason, by unit. */
   readonly #failing = new Map<number, Map<string, string>>()
-  /** The units of this worker. */
   #owned: readonly number[] = []
 
   constructor(options: FailingUnitsOptions) {

@@ -10,7 +10,7 @@ import type { Parts } from '../start/parts.ts'
 import type { Stalls } from '../start/stalls.ts'
 import type { FailingUnits } from './failing-units.ts'
 import type { GroupPort } from './member-ports.ts'
-import type { Ending } from './ending.ts'
+import type { ShutdownTime } from './shutdown-time.ts'
 
 /** The values and parts that all parts of a member share. */
 export type MemberBase = {
@@ -23,7 +23,7 @@ export type MemberBase = {
   readonly kafka: ReturnType<typeof createKafka>
   readonly stalls: Stalls
   readonly failingUnits: FailingUnits
-  readonly ending: Ending
+  readonly shutdownTime: ShutdownTime
   readonly group: GroupPort
   readonly pauses: AutoPauses
   readonly feed: NoticesFeed

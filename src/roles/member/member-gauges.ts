@@ -65,7 +65,6 @@ export function showLimits(
   metrics.heldBytesLimit.set(delivery.bufferBytes)
 }
 
-/** Brings the gauges of a member up to date. */
 export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   showDeliveries(metrics, member)
   // Partitions that wait for their start are left out, because nothing is known of them yet. A partition

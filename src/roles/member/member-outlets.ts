@@ -22,7 +22,7 @@ export type MemberOutlets = {
 
 /** Opens the parts by which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
-  const { config, metrics, log, kafka, parts, ending, stalls, failingUnits, limits } = base
+  const { config, metrics, log, kafka, parts, shutdownTime, stalls, failingUnits, limits } = base
   const { take: onClockSkew } = clockReportOf({ metrics, log })
   const producer = await askKafka(
     config,
@@ -35,7 +35,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
       onClockSkew,
     }),
   )
-  parts.defer(() => ending.within(producer.stop()))
+  parts.defer(() => shutdownTime.within(producer.stop()))
   const outbound = createOutbound({
     config,
     metrics,
@@ -53,6 +53,6 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
   })
   parts.defer(() => observer.flush())
   const deliveryLog = openDeliveryLog({ config, kafka, metrics, log, onClockSkew })
-  if (deliveryLog !== undefined) parts.defer(() => ending.within(deliveryLog.stop()))
+  if (deliveryLog !== undefined) parts.defer(() => shutdownTime.within(deliveryLog.stop()))
   return { producer, outbound, observer, deliveryLog }
 }

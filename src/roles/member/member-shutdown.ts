@@ -6,15 +6,15 @@ import type { RecordIntake } from './record-intake.ts'
 import type { Stalls } from '../start/stalls.ts'
 import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { GroupConsumer } from '../../kafka/group/consumer.ts'
-import type { Ending } from './ending.ts'
-import { leaveMs } from './ending.ts'
+import type { ShutdownTime } from './shutdown-time.ts'
+import { leaveMs } from './shutdown-time.ts'
 
 const lastCommitTries = 10
 
 export type MemberEnd = {
   readonly parts: Parts
   readonly log: Logger
-  readonly ending: Ending
+  readonly shutdownTime: ShutdownTime
   readonly stalls: Stalls
   readonly consumer: GroupConsumer
   readonly pipeline: Pipeline
@@ -31,10 +31,10 @@ export type MemberEnd = {
  * Adds functions to `parts` that end a member. They run before the parts that were added earlier are stopped.
  * They finish and commit the member's deliveries in flight, and then leave the group.
  */
-export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
+export function deferEnd({ parts, log, shutdownTime, stalls, ...member }: MemberEnd): void {
   const { consumer, pipeline, intake, waiting, stopWriters } = member
   parts.defer(async () => {
-    if (!(await ending.within(leave(consumer, log))))
+    if (!(await shutdownTime.within(leave(consumer, log))))
       log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
   })
   parts.defer(async () => {
@@ -44,7 +44,7 @@ export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): 
     intake.stop()
     // The last commit may only be made when the marks of the messages that were delivered are written.
     const ended = Promise.all([pipeline.drain(), stopWriters()]).then(() => waiting.flush())
-    if (!(await ending.drained(ended)))
+    if (!(await shutdownTime.drained(ended)))
       log.warn(
         { held: pipeline.held.records },
         'stopping before all deliveries were finished: the rest will be repeated',

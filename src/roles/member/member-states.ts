@@ -27,9 +27,8 @@ export type MemberStatesOptions = MemberBase & {
   readonly backlogOf: (destinationId: string) => number
 }
 
-/** Opens the states of a member. */
 export async function openStates(base: MemberStatesOptions): Promise<MemberStates> {
-  const { config, log, kafka, parts, ending, pauses, onFatal, producer } = base
+  const { config, log, kafka, parts, shutdownTime, pauses, onFatal, producer } = base
   const deliveries = new DeliveryPort()
   const { units: audiences, reader } = await openAudiences({
     ...base,
@@ -45,6 +44,6 @@ export async function openStates(base: MemberStatesOptions): Promise<MemberState
     await firstSyncs.stop()
     await audiences.stop()
   }
-  parts.defer(() => ending.within(stopStates()))
+  parts.defer(() => shutdownTime.within(stopStates()))
   return { audiences, marks, firstSyncs, deliveries, stopStates }
 }

@@ -16,7 +16,6 @@ import { partitionKey } from '../../message/partitioner.ts'
 /** The header that the requests of a test have in addition to those of a delivery. */
 const testHeader = ['X-Sluice-Test', 'true'] as const
 
-/** What to test. */
 export type TestOrder = {
   readonly destinationId: string
   /** The id of the only hook to send to. `undefined`: the message is sent to all hooks of the destination. */

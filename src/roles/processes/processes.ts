@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { addUpMetrics } from '../../telemetry/add-up.ts'
-import type { Probes } from '../../telemetry/http.ts'
+import type { Probes } from '../../telemetry/probe-server.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { refuseFaultyCatalog } from '../start/open-catalog.ts'
 import type { Parts } from '../start/parts.ts'

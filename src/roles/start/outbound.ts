@@ -98,7 +98,6 @@ type WayOptions = {
   readonly sending: Pick<SenderOptions, 'open' | 'egress' | 'keptAnswerBytes'>
 }
 
-/** Opens the way to hooks that the configuration describes. */
 function openWay({ delivery }: Config, { lookups, proxy: observer, sending }: WayOptions): Way {
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs, proxy: url } = delivery
   const resolver = createResolver({ servers: dnsServers, ...lookups })

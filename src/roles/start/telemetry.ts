@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import { type Probes, serveTelemetry } from '../../telemetry/http.ts'
+import { type Probes, serveTelemetry } from '../../telemetry/probe-server.ts'
 import { listening } from './listening.ts'
 import type { Parts } from './parts.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { joinedBy, type ConnectionState } from '../../../src/backfill/connections.ts'
+import { joinedBy, type ConnectionState } from '../../../src/backfill/connected-spaces.ts'
 import { firstSyncStep } from '../../../src/backfill/first-sync-step.ts'
 import type { Standing } from '../../../src/backfill/standing.ts'
 

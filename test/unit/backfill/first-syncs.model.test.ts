@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HeldState, StatesPage, StatesQuery } from '../../../src/audience/store/states-page.ts'
-import type { Connections } from '../../../src/backfill/connections.ts'
+import type { Connections } from '../../../src/backfill/connected-spaces.ts'
 import { FirstSyncs } from '../../../src/backfill/first-syncs.ts'
 import { MarkKeeper } from '../../../src/backfill/mark-keeper.ts'
 import type { Connection } from '../../../src/backfill/marks.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { Connections } from '../../../src/backfill/connections.ts'
+import type { Connections } from '../../../src/backfill/connected-spaces.ts'
 import { FirstSyncs } from '../../../src/backfill/first-syncs.ts'
 import { MarkKeeper } from '../../../src/backfill/mark-keeper.ts'
 import { until } from '../../support/until.ts'

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { ByteWriter } from '../../../src/kafka/wire/bytes.ts'
 import type { ClusterView } from '../../../src/kafka/cluster/cluster-view.ts'
-import type { WireBroker } from '../../../src/kafka/wire/wire.ts'
+import type { WireBroker } from '../../../src/kafka/wire/wire-request.ts'
 
 export const nothing = () => Promise.resolve()
 

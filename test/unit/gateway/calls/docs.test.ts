@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { problemCodes, statusOf, type ProblemCode } from '../../../../src/gateway/calls/answer.ts'
 import { apiRoutes } from '../../../../src/gateway/http/api-routes.ts'
-import { type LeftOutReason, rejectedReasons } from '../../../../src/gateway/messages/reasons.ts'
+import { type LeftOutReason, rejectedReasons } from '../../../../src/gateway/messages/left-out-reasons.ts'
 import { createGatewayMetrics } from '../../../../src/telemetry/gateway-metrics.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/gateway.md'), 'utf8')

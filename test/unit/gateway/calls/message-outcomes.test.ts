@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { rejectedReasons } from '../../../../src/gateway/messages/reasons.ts'
+import { rejectedReasons } from '../../../../src/gateway/messages/left-out-reasons.ts'
 import { maxRejectedNamed, MessageOutcomes } from '../../../../src/gateway/calls/message-outcomes.ts'
 
 const longId = 'x'.repeat(101)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Commits } from '../../../../src/kafka/partitions/commits.ts'
 import { errorCodes } from '../../../../src/kafka/wire/error-codes.ts'
-import type { WireRequest } from '../../../../src/kafka/wire/wire.ts'
+import type { WireRequest } from '../../../../src/kafka/wire/wire-request.ts'
 import { Partition } from '../../../../src/kafka/partitions/partition.ts'
 import { ByteReader, ByteWriter } from '../../../../src/kafka/wire/bytes.ts'
 import { memoryOf, type StoredCommit } from '../../../../src/kafka/wire/stored-commit.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { metadataRequest } from '../../../../src/kafka/wire/metadata-request.ts'
 import { epochEndRequest, listOffsetsRequest } from '../../../../src/kafka/wire/offset-requests.ts'
-import type { WireRequest } from '../../../../src/kafka/wire/wire.ts'
+import type { WireRequest } from '../../../../src/kafka/wire/wire-request.ts'
 
 /**
  * A request to a broker of Kafka 4.3.1, and the broker's answer. Both are in hexadecimal digits, without the

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loginWarnings } from '../../../src/config/login.ts'
+import { loginWarnings } from '../../../src/config/rules.ts'
 import { readConfig } from '../../../src/config/read.ts'
 
 function read(settings: Readonly<Record<string, string>>) {

@@ -10,7 +10,6 @@ export function encodePlace({ partition, offset, timestampMs }: Place): string {
   return `${partition}/${offset}/${timestampMs}`
 }
 
-/** Decodes a text that `encodePlace` wrote. Returns `undefined` for any other text. */
 export function decodePlace(text: string | undefined): Place | undefined {
   const match = /^(\d{1,10})\/(\d{1,15})\/(-?\d{1,15})$/.exec(text ?? '')
   if (match === null) return undefined

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { givenAnotherChance, Recoveries } from '../../../src/recall/reasons.ts'
+import { givenAnotherChance, Recoveries } from '../../../src/recall/recoveries.ts'
 
 const hook = { id: 'main', url: 'https://a.example/', origin: 'https://a.example', path: '/', headers: [] }
 const plain = {

@@ -1,7 +1,7 @@
 import type { HeldRecord } from '../message/held-record.ts'
 import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
-export type AccountOptions = {
+export type BufferAccountOptions = {
   /**
    * The limits on the number of held records and on their bytes. When either limit is reached,
    * `onPressure(true)` is called, and fetching should stop.
@@ -30,8 +30,8 @@ const setAsideShare = 0.5
  * Counts the records that a pipeline holds, and the operations that are under way in the pipeline. While too
  * many records are held, tells the caller to stop fetching.
  */
-export class Account {
-  readonly #options: AccountOptions
+export class BufferAccount {
+  readonly #options: BufferAccountOptions
   readonly #inside: Holding = { records: 0, bytes: 0 }
   /** The records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
@@ -66,7 +66,7 @@ export class Account {
   #underWay = 0
   #onIdle: (() => void) | undefined
 
-  constructor(options: AccountOptions) {
+  constructor(options: BufferAccountOptions) {
     this.#options = options
   }
 
@@ -85,7 +85,6 @@ export class Account {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
-  /** The number of records that the buffer may hold. */
   get maxRecords(): number {
     return this.#options.buffer.records
   }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { serveTelemetry } from '../../../src/telemetry/http.ts'
+import { serveTelemetry } from '../../../src/telemetry/probe-server.ts'
 import { exchange } from '../../support/exchange.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
 

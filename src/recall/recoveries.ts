@@ -33,7 +33,6 @@ function contentOf(destination: Content): Omit<Content, 'state' | 'hooks'> {
   return { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks }
 }
 
-/** A hook whose breaker is open. */
 type OpenHook = { readonly destinationId: string; readonly openForMs: number }
 
 /**

@@ -9,7 +9,7 @@ import {
 import { deletionCheck } from '../../message/deletion.ts'
 import { partitionOf } from '../../message/partitioner.ts'
 import type { MessageLimits } from '../../message/limits.ts'
-import { measureStructure } from '../../message/structure.ts'
+import { measureStructure } from '../../message/depth-and-keys.ts'
 import { parseTimestamp } from '../../message/timestamp.ts'
 import { type Answer, problem, success } from './answer.ts'
 import { isJsonObject, type JsonObject, readBody } from '../messages/body.ts'
@@ -28,7 +28,6 @@ export type ServerCallsOptions = {
   readonly sources: Sources
   readonly outbox: Outbox
   readonly topics: { readonly deletions: string; readonly audienceChanges: string }
-  /** The number of partitions of each topic. */
   readonly partitions: number
   /** The worker's limits. The gateway refuses what the worker would refuse because of them. */
   readonly limits: MessageLimits

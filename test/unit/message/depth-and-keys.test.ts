@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { findExcess, measureStructure } from '../../../src/message/structure.ts'
+import { findExcess, measureStructure } from '../../../src/message/depth-and-keys.ts'
 
 const generous = { maxDepth: 1_000, maxKeys: 1_000_000 }
 

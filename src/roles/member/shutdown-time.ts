@@ -7,7 +7,7 @@ import { within } from '../../async/within.ts'
 export const leaveMs = 1_000
 
 /** The time within which a member has to stop. The member's parts share this time. */
-export class Ending {
+export class ShutdownTime {
   readonly #timeoutMs: number
   #untilMs: number | undefined
 

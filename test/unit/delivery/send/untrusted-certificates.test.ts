@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import type { buildConnector } from 'undici'
 import { afterEach, expect, test, vi } from 'vitest'
-import { rememberingDistrust } from '../../../../src/delivery/send/distrust.ts'
+import { rememberingDistrust } from '../../../../src/delivery/send/untrusted-certificates.ts'
 
 /** Tests of the requests that wait while one connection finds out whether a certificate is trusted again. */
 

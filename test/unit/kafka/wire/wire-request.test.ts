@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { ask, BrokerTooOldError, type WireBroker } from '../../../../src/kafka/wire/wire.ts'
+import { ask, BrokerTooOldError, type WireBroker } from '../../../../src/kafka/wire/wire-request.ts'
 
 const request = {
   apiKey: 3,

@@ -1,7 +1,5 @@
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { formatWait } from '../retry/duration.ts'
-import type { DestinationDefinition } from '../delivery/endpoint.ts'
-import type { DeadReason } from '../message/dead-letter-reasons.ts'
 
 /**
  * Describes why a delivery was given up and what the customer can do. Names the number of tries and the last
@@ -37,14 +35,6 @@ export function describeAge(waitedMs: number): string {
 /** Describes that a delivery became a dead letter because somebody has given up what waited. */
 export function describeDrop(destinationId: string): string {
   return `somebody has given up what waited for the destination (sluice destinations drop; GET /v1/audit says who): to send it after all: sluice replay dead-letters --destination ${destinationId} --reason dropped`
-}
-
-/**
- * Describes that a delivery became a dead letter because its destination was paused automatically
- * (`auto_paused`), and what the customer can do.
- */
-function describeAutoPause(destinationId: string): string {
-  return `Sluice has paused the destination, since all its URLs have failed for too long, or are gone. Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
 }
 
 const endpointAdvice = 'Mend the endpoint, which must answer 2xx in time; then send it again.'
@@ -85,36 +75,4 @@ function adviceOfStatus(status: number): string {
   if (status >= 400 && status < 500 && status !== 408 && status !== 423 && status !== 425 && status !== 429)
     return 'The endpoint refuses this message: its log says why.'
   return endpointAdvice
-}
-
-/**
- * The treatment of a message whose destination isn't `on`. `park`: the message waits as long as the
- * destination is `paused` or `auto_paused`. `deadLetter`: the message becomes a dead letter, which can be
- * replayed later.
- */
-export type StateEffect =
-  | { readonly kind: 'park' }
-  | { readonly kind: 'deadLetter'; readonly reason: DeadReason; readonly detail: string }
-
-/** What becomes of messages for destinations that Sluice has paused. */
-export type WhileAutoPaused = 'wait' | 'dead-letter'
-
-/**
- * Returns the effect of the state of a destination that isn't `on`. `destination` is `undefined` if the
- * catalog has no such destination.
- */
-export function stateEffectOf(
-  destination: DestinationDefinition | undefined,
-  whileAutoPaused: WhileAutoPaused = 'wait',
-): StateEffect {
-  if (destination === undefined)
-    return deadLetter('destination_removed', 'the catalog has no such destination')
-  if (destination.state === 'off') return deadLetter('destination_off', 'the destination is off')
-  if (destination.state === 'auto_paused' && whileAutoPaused === 'dead-letter')
-    return deadLetter('auto_paused', describeAutoPause(destination.id))
-  return { kind: 'park' }
-}
-
-function deadLetter(reason: DeadReason, detail: string): StateEffect {
-  return { kind: 'deadLetter', reason, detail }
 }

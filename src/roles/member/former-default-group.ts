@@ -11,7 +11,7 @@ import { inheritCommits } from '../../kafka/other-groups/group-state.ts'
  * Does this only if the configured group has the id that is now the default for its prefix. Throws while a
  * member of the group `sluice` still reads these topics, because every message would then be delivered twice.
  */
-export async function continueFromPlainGroup(
+export async function continueFromFormerDefault(
   kafka: ReturnType<typeof createKafka>,
   { config, topics, log }: { config: Config; topics: readonly string[]; log: Logger },
 ): Promise<void> {
