@@ -12,7 +12,7 @@ import {
   initProducerId,
   type ProducerIdentity,
 } from '../wire/transaction-messages.ts'
-import type { WireRequest } from '../wire/wire.ts'
+import type { WireRequest } from '../wire/wire-request.ts'
 import type { PartitionRecords, WrittenRecord } from '../../message/records.ts'
 
 type Place = { readonly topic: string; readonly partition: number }

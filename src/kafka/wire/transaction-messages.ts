@@ -1,5 +1,5 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
-import type { WireRequest } from './wire.ts'
+import type { WireRequest } from './wire-request.ts'
 
 // The requests of a transactional producer to its coordinator, in versions that aren't flexible (KIP-482).
 // Source: the Kafka protocol, and KIP-98.
