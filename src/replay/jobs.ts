@@ -27,6 +27,12 @@ type Known = Pick<Job, 'wish' | 'progress'>
 
 const mostAudited = 10_000
 
+/**
+ * Limit on the replays that are done and whose records another replay leaves out. The offsets of partitions
+ * take most of the memory of a replay, and a worker remembers all replays since its start.
+ */
+const mostRemembered = 1_000
+
 /** The content of the records of `replay-jobs` that were read so far. */
 export class Jobs {
   readonly #jobs = new Map<string, Job>()
@@ -36,6 +42,9 @@ export class Jobs {
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined
+  /** The ids of the replays that are done and whose ranges are remembered. The first was done first. */
+  readonly #done = new Set<string>()
+  #changes = 0
 
   /** @param isAudited true to keep the audit trail too, and the offsets of replays that are done */
   constructor(isAudited = false) {
@@ -50,6 +59,17 @@ export class Jobs {
     return this.#jobs.values()
   }
 
+  /** Rises with each record that is taken. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  /** The replays that aren't done, and the last thousand of those that are. */
+  *remembered(): Generator<Job> {
+    for (const job of this.#jobs.values())
+      if (job.progress?.isOver !== true || this.#done.has(job.order.id)) yield job
+  }
+
   /**
    * The audit trail, newest entry last. It has at most twenty thousand entries. At least the last ten
    * thousand entries are kept.
@@ -60,6 +80,7 @@ export class Jobs {
 
   /** Adds a record of `replay-jobs`. */
   take(record: JobRecord): void {
+    this.#changes++
     switch (record.kind) {
       case 'order':
         this.#takeOrder(record.order)
@@ -96,16 +117,30 @@ export class Jobs {
   }
 
   /**
-   * Keeps a replay. The offsets of its partitions take most of its memory. A worker remembers all replays
-   * since its start, so it drops the offsets of replays that are done.
+   * Keeps a replay. The offsets of its partitions take most of its memory. So a worker drops what it doesn't
+   * need for replays that are done.
    */
   #keep(job: Job): void {
     const { order, progress } = job
-    const kept =
-      this.#audit === undefined && progress?.isOver === true
-        ? { ...job, order: { ...order, ranges: [] }, progress: { ...progress, offsets: [] } }
-        : job
-    this.#jobs.set(order.id, kept)
+    if (progress?.isOver === true && !this.#done.has(order.id)) {
+      this.#done.add(order.id)
+      const [first] = this.#done
+      if (this.#done.size > mostRemembered && first !== undefined) this.#forget(first)
+    }
+    const isSlim = this.#audit === undefined && progress?.isOver === true
+    this.#jobs.set(order.id, isSlim ? { ...job, progress: { ...progress, offsets: [] } } : job)
+  }
+
+  #forget(id: string): void {
+    this.#done.delete(id)
+    const job = this.#jobs.get(id)
+    if (this.#audit !== undefined || job?.progress === undefined) return
+    const { order, progress } = job
+    this.#jobs.set(id, {
+      ...job,
+      order: { ...order, ranges: [] },
+      progress: { ...progress, offsets: [], unsent: [] },
+    })
   }
 }
 

@@ -4,9 +4,9 @@ import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { stateOf } from '../replay/jobs.ts'
-import { replaySources, type Selection } from '../replay/selection.ts'
+import { faultsOf, replaySources, type Selection, takesEverything } from '../replay/selection.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import { auditData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
+import { auditData, groupData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
 import {
   type DeskAnswer,
   type DeskRefusal,
@@ -78,12 +78,11 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
 
   return {
     preview_replay: ({ body, token }) =>
-      counts.counted(body, token, async ({ selection, tally, isComplete }) =>
-        done({ selection: selectionData(selection), counted: tallyData(tally), isComplete }),
-      ),
-    create_replay({ body, token }) {
-      const { selection, perSecond = defaultPerSecond } = orderOf(body)
-      return counts.counted(selection, token, async (preview) => {
+      counts.counted(body, token, async (preview) => done(previewAnswer(preview))),
+    async create_replay({ body, token }) {
+      const { selection, perSecond = defaultPerSecond, all = false } = orderOf(body)
+      if (!all && isEverything(selectionOf(selection))) return problem('bad_request', takesAll)
+      return counts.counted(body, token, async (preview) => {
         if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
         log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
         const created = desk.create(preview, { perSecond, by: token.name })
@@ -118,11 +117,13 @@ class Counts {
     token: AdminRequest['token'],
     answer: (preview: Preview) => Promise<AdminAnswer>,
   ): Promise<AdminAnswer> {
-    const selection = selectionOf(body)
+    const order = orderOf(body)
+    const { again: isAgain = false } = order
+    const selection = selectionOf(order.selection)
     if (typeof selection === 'string') return problem('bad_request', selection)
     let preview: DeskAnswer<Preview> | undefined
     const failed = await this.#atOnce.run(token.name, () => {
-      const counting = this.#desk.preview(selection, { untilMs: performance.now() + countWithinMs })
+      const counting = this.#desk.preview(selection, { isAgain, untilMs: performance.now() + countWithinMs })
       return asked(this.#log, counting, (given) => {
         preview = given
         return done({})
@@ -133,7 +134,27 @@ class Counts {
   }
 }
 
-const nothingMatches = 'Nothing matches: ask for a preview, which says what is left out, or for more.'
+const nothingMatches =
+  'Nothing matches: ask for a preview, which says what is left out, or for more. What a replay has sent already is sent with "again": true.'
+const takesAll =
+  'This takes everything that Kafka still has: limit it by a field of the selection, or add "all": true to the body.'
+
+/** Returns true if a selection without faults takes everything. */
+function isEverything(selection: Selection | string): boolean {
+  if (typeof selection === 'string' || faultsOf(selection).length > 0) return false
+  return takesEverything(selection)
+}
+
+function previewAnswer({ selection, tally, groups, isAgain, isComplete }: Preview) {
+  return {
+    selection: selectionData(selection),
+    counted: tallyData(tally),
+    groups: groups.map(groupData),
+    again: isAgain,
+    isComplete,
+  }
+}
+
 const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
 
 const mayBeCreated =
@@ -178,8 +199,8 @@ export function limitOf({ limit }: AdminRequest['query']): number {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the `selection` and the `perSecond` of a body that has passed schema validation. */
-function orderOf(body: unknown): { selection?: unknown; perSecond?: number } {
+/** Returns the fields of a body that has passed schema validation. */
+function orderOf(body: unknown): { selection?: unknown; perSecond?: number; again?: boolean; all?: boolean } {
   return typeof body === 'object' && body !== null ? body : {}
 }
 

@@ -142,9 +142,13 @@ describe.each(adminRoutes)('$method $path', (route) => {
 test('replays are counted, asked for, listed, stopped and resumed, and who did it is told', async () => {
   const token = tokens.operate
   const selection = { of: 'dead-letters', destination: 'erp' }
-  const preview = await call('POST', '/v1/replays/preview', { token, body: selection })
-  expect(preview.json).toMatchObject({ selection, counted: { records: 3, leftOut: {} }, isComplete: true })
-  const made = await call('POST', '/v1/replays', { token, body: { selection, perSecond: 5 } })
+  const preview = await call('POST', '/v1/replays/preview', { token, body: { selection } })
+  const groups = [{ destination: 'erp', reason: 'expired', records: 3 }]
+  const counts = { counted: { records: 3, leftOut: {} }, isComplete: true }
+  expect(preview.json).toMatchObject({ selection, ...counts, groups })
+  const body = { selection, perSecond: 5 }
+  expect((await call('POST', '/v1/replays/preview', { token, body })).json).toEqual(preview.json)
+  const made = await call('POST', '/v1/replays', { token, body })
   expect(made).toMatchObject({
     status: 201,
     json: { state: 'waiting', selection, perSecond: 5, createdBy: 'operate-er', counted: { records: 3 } },
@@ -167,8 +171,28 @@ test('replays are counted, asked for, listed, stopped and resumed, and who did i
   ])
 })
 
+test('what a replay sends is left out of the next, unless it is asked for again', async () => {
+  const { operate: token } = tokens
+  const selection = { of: 'dead-letters', source: 'shop', reason: 'expired' }
+  const previewed = async (body: object) =>
+    (await call('POST', '/v1/replays/preview', { token, body: { selection, ...body } })).json
+  const leftOut = { already_replayed: 3 }
+  expect(await previewed({})).toMatchObject({ counted: { records: 0, leftOut }, groups: [], again: false })
+  const refused = await call('POST', '/v1/replays', { token, body: { selection } })
+  expect(refused).toMatchObject({ status: 409, json: { type: '/problems/conflict' } })
+  expect(refused.json.detail).toContain('"again": true')
+  expect(await previewed({ again: true })).toMatchObject({
+    counted: { records: 3, leftOut: {} },
+    again: true,
+  })
+  const { stdout } = await runToEnd(['replay', 'dead-letters', '--all', '--json'], scene.variables)
+  expect(JSON.parse(stdout)).toMatchObject({ counted: { records: 0, leftOut }, groups: [] })
+  const again = await runToEnd(['replay', 'dead-letters', '--again', '--dry-run'], scene.variables)
+  expect(again.stdout).toMatch(/\nfound +3 records, .*\n +3 +[\d.]+ \S+ +to erp +expired\nnothing sent\n$/)
+})
+
 async function counted(range: object) {
-  const body = { of: 'dead-letters', destination: 'erp', ...range }
+  const body = { selection: { of: 'dead-letters', destination: 'erp', ...range }, again: true }
   return (await call('POST', '/v1/replays/preview', { token: tokens.operate, body })).json
 }
 
@@ -311,13 +335,21 @@ test.each([
     400,
   ],
   ['POST', '/v1/replays/preview', '{', 400],
-  ['POST', '/v1/replays/preview', { of: 'nothing' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'events' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', from: 'yesterday' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', from: '2026-01-02', to: '2026-01-01' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', destination: 'nobody' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', destination: 'away' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', other: 1 }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'nothing' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'events' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', from: 'yesterday' } }, 400],
+  [
+    'POST',
+    '/v1/replays/preview',
+    { selection: { of: 'dead-letters', from: '2026-01-02', to: '2026-01-01' } },
+    400,
+  ],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', destination: 'nobody' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', destination: 'away' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', other: 1 } }, 400],
+  ['POST', '/v1/replays/preview', { of: 'dead-letters' }, 400],
+  ['POST', '/v1/replays', { selection: { of: 'dead-letters' } }, 400],
+  ['POST', '/v1/replays', { selection: { of: 'events', destination: 'erp' } }, 400],
   ['POST', '/v1/replays', { selection: { of: 'dead-letters' }, perSecond: 0 }, 400],
   ['POST', '/v1/replays', { selection: { of: 'dead-letters', messageId: 'nobody' } }, 409],
   ['POST', '/v1/replays/preview', `"${'x'.repeat(70_000)}"`, 413],
@@ -405,7 +437,7 @@ test.each([
 
 test('SIGTERM lets it answer what is there, and ends it', async () => {
   const other = await startSluice(scene.variables, { role: 'admin' })
-  const body = JSON.stringify({ of: 'dead-letters' })
+  const body = JSON.stringify({ selection: { of: 'dead-letters' } })
   const socket = connect(other.adminPort, '127.0.0.1')
   let answered = ''
   socket.on('data', (chunk: Buffer) => (answered += chunk.toString()))

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { encodeJobRecord } from '../../../src/replay/job.ts'
 import { JobLog, type EncodedJobRecord } from '../../../src/replay/job-log.ts'
-import { JobRun, type Written } from '../../../src/replay/job-run.ts'
+import { JobRun, type JobRunOptions, type Written } from '../../../src/replay/job-run.ts'
 import { stateOf } from '../../../src/replay/jobs.ts'
 import type { Pieces } from '../../../src/replay/pieces.ts'
 import { ReplayRunner } from '../../../src/replay/runner.ts'
@@ -39,12 +39,15 @@ const sent = {
   headers: { 'destination-id': 'crm' },
 }
 
+const record = { key: null, value: null, headers: {}, timestampMs: 0, partition: 0 }
+
 /** Runs the replay. Each record that is read is sent. `left` says how many are not settled. */
 async function run(
   log: JobLog,
   owner: string,
   piece: Pieces['piece'],
   left: (written: Written) => Promise<number | undefined> = async () => 0,
+  choose: JobRunOptions['choose'] = () => ({ kind: 'send', records: [sent] }),
 ): Promise<void> {
   const job = log.jobs.get('job-1')
   if (job === undefined) throw new Error('there is no such replay')
@@ -53,7 +56,7 @@ async function run(
     owner,
     log,
     pieces: { piece },
-    choose: () => ({ kind: 'send', records: [sent] }),
+    choose,
     produce: async () => 'acknowledged',
     isOwner: () => true,
     backlog: async () => 0,
@@ -99,6 +102,20 @@ test('the tries of an owner write one record of progress, however many they are'
   expect(log.jobs.get('job-1')?.progress).toMatchObject({ term: 2, owner: 'w2', isOver: true })
 })
 
+test('the progress says which selected records were not sent, so that a later replay sends them', async () => {
+  const log = await logOfOne()
+  const records = [3, 4, 5].map((offset) => ({ ...record, offset }))
+  const choose: JobRunOptions['choose'] = ({ offset }) =>
+    offset === 4 ? { kind: 'send', records: [sent] } : { kind: 'left_out', why: 'source_off' }
+  await run(log, 'w1', async ({ to }) => ({ records, next: to }), undefined, choose)
+  expect(log.jobs.get('job-1')?.progress).toMatchObject({
+    unsent: [
+      [0, 3, 4],
+      [0, 5, 6],
+    ],
+  })
+})
+
 test('a replay stops, and says why, if its topic has lost the records that it was to read', async () => {
   const log = await logOfOne()
   await run(log, 'w1', async () => 'lost')
@@ -116,10 +133,7 @@ test('a replay stops, and says why, if its topic was created again', async () =>
   expect(job?.wish.detail).toContain('was deleted and created again')
 })
 
-const one: Pieces['piece'] = async ({ to }) => {
-  const record = { offset: to - 1, key: null, value: null, headers: {}, timestampMs: 0, partition: 0 }
-  return { records: [record], next: to }
-}
+const one: Pieces['piece'] = async ({ to }) => ({ records: [{ ...record, offset: to - 1 }], next: to })
 
 test('a replay whose records are all handed over is done only when none of them waits, and says how many do', async () => {
   const log = await logOfOne()

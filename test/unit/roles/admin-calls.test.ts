@@ -4,7 +4,7 @@ import type { ReplayDesk } from '../../../src/roles/operations/replay-desk.ts'
 
 const silent = { info() {}, warn() {} }
 const token = { name: 'ann', right: 'operate' } as const
-const preview = { params: {}, query: {}, body: { of: 'dead-letters' }, token }
+const preview = { params: {}, query: {}, body: { selection: { of: 'dead-letters' } }, token }
 
 /** Returns a desk whose counts fail with this error. */
 function failing(error: Error): ReplayDesk {
