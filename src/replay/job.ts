@@ -98,6 +98,9 @@ export const auditActions = [
   'destination_resumed',
   'destination_retried',
   'destination_dropped',
+  'destination_tested',
+  'user_searched',
+  'tokens_changed',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
@@ -106,11 +109,14 @@ export type JobRecord =
   | { readonly kind: 'wish'; readonly id: string; readonly wish: JobRequest }
   | { readonly kind: 'progress'; readonly id: string; readonly progress: JobProgress }
   | { readonly kind: 'audit'; readonly key: string; readonly entry: AuditEntry }
+  /** The tokens of the admin API that were seen last: their names, rights and marks, without the tokens. */
+  | { readonly kind: 'tokens'; readonly tokens: readonly string[] }
 
 /**
  * Encodes a record of `replay-jobs`. The keys of this topic are JSON lists: `[id, "order"]`, `[id, "wish"]`,
- * `[id, "progress", term]` and `["audit", key]`. Compaction keeps the last record of each key. Each owner has
- * its own `term`, so late progress of a former owner replaces only the former owner's own progress.
+ * `[id, "progress", term]`, `["audit", key]` and `["tokens", "seen"]`. Compaction keeps the last record of
+ * each key. Each owner has its own `term`, so late progress of a former owner replaces only the former
+ * owner's own progress.
  */
 export function encodeJobRecord(record: JobRecord): { key: Buffer; value: Buffer } {
   return { key: asJson(keyOf(record)), value: asJson(valueOf(record)) }
@@ -126,6 +132,8 @@ function keyOf(record: JobRecord): readonly unknown[] {
       return [record.id, record.kind, record.progress.term]
     case 'audit':
       return [record.kind, record.key]
+    case 'tokens':
+      return [record.kind, 'seen']
   }
 }
 
@@ -141,6 +149,8 @@ function valueOf(record: JobRecord): object {
       return record.progress
     case 'audit':
       return record.entry
+    case 'tokens':
+      return { tokens: record.tokens }
   }
 }
 
@@ -154,6 +164,10 @@ export function decodeJobRecord(key: Buffer, value: Buffer | null): JobRecord | 
   if (id === 'audit') {
     const entry = readAudit(fields)
     return entry && { kind: 'audit', key: kind, entry }
+  }
+  if (id === 'tokens') {
+    const { tokens } = fields
+    return Array.isArray(tokens) && tokens.every(isText) ? { kind: 'tokens', tokens } : undefined
   }
   switch (kind) {
     case 'order': {

@@ -55,12 +55,23 @@ function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
       asked(log, desk.show(params['replay'] ?? ''), (job) =>
         job.ok ? done(jobData(job.value)) : refused(job),
       ),
-    list_audit: ({ query }) =>
-      asked(log, desk.audit(), (entries) => {
-        const meant = entries.filter(({ job }) => query['replay'] === undefined || job === query['replay'])
-        return done({ entries: meant.toReversed().slice(0, limitOf(query)).map(auditData) })
-      }),
+    list_audit: ({ query }) => listAudit(desk, log, query),
   }
+}
+
+async function listAudit(desk: ReplayDesk, log: Log, query: AdminRequest['query']): Promise<AdminAnswer> {
+  const range = rangeOf(query['from'], query['to'])
+  if (range === undefined) return problem('bad_request', noTimes)
+  const { replay: job, cursor } = query
+  const before = cursor === undefined ? undefined : Number(cursor)
+  const asking = desk.audit({ ...range, job, before, limit: limitOf(query) })
+  return asked(log, asking, ({ entries, next, completeSinceMs }) =>
+    done({
+      entries: entries.map(auditData),
+      cursor: next === undefined ? null : String(next),
+      completeSince: completeSinceMs === undefined ? null : new Date(completeSinceMs).toISOString(),
+    }),
+  )
 }
 
 function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
@@ -157,6 +168,9 @@ function previewAnswer({ selection, tally, groups, isAgain, isComplete }: Previe
 
 const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
 
+export const notTold =
+  'Kafka does not answer, so this can not be written into the audit trail, and is not done: try again.'
+
 const mayBeCreated =
   'Kafka did not answer in time, and may have stored the replay: list the replays before you ask again.'
 
@@ -197,6 +211,18 @@ export function limitOf({ limit }: AdminRequest['query']): number {
   return limit === undefined ? defaultLimit : Number(limit)
 }
 
+const noTimes = 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
+
+type TimeRange = { readonly fromMs: number | undefined; readonly toMs: number | undefined }
+
+/** Returns the times that two texts stand for. `undefined` if one of them is no time. */
+function rangeOf(from: string | undefined, to: string | undefined): TimeRange | undefined {
+  const fromMs = from === undefined ? undefined : parseTimestamp(from)
+  const toMs = to === undefined ? undefined : parseTimestamp(to)
+  const isFaulty = (from !== undefined && fromMs === undefined) || (to !== undefined && toMs === undefined)
+  return isFaulty ? undefined : { fromMs, toMs }
+}
+
 type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the fields of a body that has passed schema validation. */
@@ -214,18 +240,14 @@ function selectionOf(body: unknown): Selection | string {
     const value = given[name]
     return typeof value === 'string' ? value : undefined
   }
-  const [from, to] = [text('from'), text('to')]
-  const fromMs = from === undefined ? undefined : parseTimestamp(from)
-  const toMs = to === undefined ? undefined : parseTimestamp(to)
-  if ((from !== undefined && fromMs === undefined) || (to !== undefined && toMs === undefined))
-    return 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
+  const range = rangeOf(text('from'), text('to'))
+  if (range === undefined) return noTimes
   return {
     from: replaySources.find((known) => known === given['of']) ?? 'dead-letters',
     destinationId: text('destination'),
     sourceId: text('source'),
     reason: text('reason'),
     messageId: text('messageId'),
-    fromMs,
-    toMs,
+    ...range,
   }
 }

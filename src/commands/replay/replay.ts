@@ -111,7 +111,7 @@ export function listReplays(run: Run, { asJson }: ReplayLookup): Promise<string[
 export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Promise<string[]> {
   return atDesk(run, async (desk) => {
     const job = valueOf(await desk.show(id))
-    const audit = (await desk.audit()).filter((entry) => entry.job === id)
+    const audit = (await desk.audit({ job: id })).entries.toReversed()
     if (asJson) return [JSON.stringify({ ...jobData(job), audit: audit.map(auditData) })]
     return [...jobLines(job), ...audit.map(auditLine)]
   })

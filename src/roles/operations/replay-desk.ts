@@ -5,6 +5,7 @@ import { createPartitionReader, offsetRanges } from '../../kafka/read/partition-
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { countPartitions } from '../../topics/topic-partitions.ts'
 import type { ReplayCatalog } from '../../replay/chosen.ts'
+import type { AuditPage, AuditQuery } from '../../replay/audit-trail.ts'
 import { count } from '../../replay/count.ts'
 import type { AuditEntry, JobOrder, OffsetRange } from '../../replay/job.ts'
 import type { JobLog } from '../../replay/job-log.ts'
@@ -74,7 +75,13 @@ export type ReplayDesk = {
   list(): Promise<readonly Job[]>
   show(id: string): Promise<DeskAnswer<Job>>
   wish(id: string, state: 'run' | 'stop', by: string): Promise<DeskAnswer<Job>>
-  audit(): Promise<readonly AuditEntry[]>
+  audit(query: AuditQuery): Promise<AuditPage & { readonly completeSinceMs: number | undefined }>
+  /** Writes an entry of the audit trail about an action that is none of this desk's. */
+  tell(deed: Omit<AuditEntry, 'atMs'>): Promise<void>
+  /** Returns the tokens of the admin API that were seen last. `undefined` if none were. */
+  tokens(): Promise<readonly string[] | undefined>
+  /** Writes which tokens there are now, and an entry of the audit trail that describes the changes. */
+  tellTokens(present: readonly string[], changes: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -228,10 +235,28 @@ class Desk implements ReplayDesk {
     return this.show(id)
   }
 
-  async audit(): Promise<readonly AuditEntry[]> {
+  async audit(query: AuditQuery): ReturnType<ReplayDesk['audit']> {
     const { jobs } = this.#parts
     await jobs.update()
-    return jobs.jobs.audit
+    const { audit } = jobs.jobs
+    return { ...audit.page(query), completeSinceMs: audit.completeSinceMs }
+  }
+
+  tell(deed: Omit<AuditEntry, 'atMs'>): Promise<void> {
+    return this.#parts.jobs.write(auditRecord(deed))
+  }
+
+  async tokens(): Promise<readonly string[] | undefined> {
+    const { jobs } = this.#parts
+    await jobs.update()
+    return jobs.jobs.tokens
+  }
+
+  tellTokens(present: readonly string[], changes: string): Promise<void> {
+    return this.#parts.jobs.write(
+      { kind: 'tokens', tokens: present },
+      auditRecord({ action: 'tokens_changed', by: 'the token file', detail: changes }),
+    )
   }
 
   async stop(): Promise<void> {

@@ -1,5 +1,5 @@
 import { plain } from '../../delivery-log/lines.ts'
-import type { AuditEntry } from '../../replay/job.ts'
+import type { FoldedEntry } from '../../replay/audit-trail.ts'
 import { type Job, stateOf } from '../../replay/jobs.ts'
 import type { Group } from '../../replay/groups.ts'
 import { passed } from '../../replay/pieces.ts'
@@ -86,9 +86,10 @@ export function jobLines(job: Job): string[] {
   return lines.map(plain)
 }
 
-export function auditLine({ atMs, action, by, records, detail }: AuditEntry): string {
+export function auditLine({ atMs, lastMs, count: times, action, by, records, detail }: FoldedEntry): string {
+  const folded = times === 1 ? '' : `, ${grouped(times)} times until ${new Date(lastMs).toISOString()}`
   const count = records === undefined ? '' : `, ${grouped(records)} records`
-  return plain(`${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${count}: ${detail}`)
+  return plain(`${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${folded}${count}: ${detail}`)
 }
 
 /** Returns a table with one line per replay, newest first. */
@@ -194,9 +195,21 @@ function ordinal(count: number): string {
   return count === 1 ? 'first' : `${count}.`
 }
 
-export function auditData({ atMs, by, action, job, destination, records, detail }: AuditEntry) {
+export function auditData({
+  atMs,
+  lastMs,
+  count: times,
+  by,
+  action,
+  job,
+  destination,
+  ...rest
+}: FoldedEntry) {
+  const { records, detail } = rest
   return {
     at: new Date(atMs).toISOString(),
+    lastAt: new Date(lastMs).toISOString(),
+    count: times,
     by,
     action,
     replay: job ?? null,

@@ -191,6 +191,51 @@ test('what a replay sends is left out of the next, unless it is asked for again'
   expect(again.stdout).toMatch(/\nfound +3 records, .*\n +3 +[\d.]+ \S+ +to erp +expired\nnothing sent\n$/)
 })
 
+async function auditOf(
+  query: string,
+): Promise<{ entries: Record<string, unknown>[]; cursor: string | null }> {
+  const { json } = await call('GET', `/v1/audit?${query}`, { token: tokens.admin })
+  const { cursor } = json
+  return { entries: Object(json['entries']), cursor: typeof cursor === 'string' ? cursor : null }
+}
+
+test('who stops and resumes a replay again and again does not push others out of the audit trail', async () => {
+  const { json } = await call('GET', '/v1/replays', { token: tokens.read })
+  const [first]: { id: string }[] = Object(json['replays'])
+  const id = first?.id ?? ''
+  const since = new Date().toISOString()
+  for (let time = 1; time <= 10; time++)
+    for (const wish of ['stop', 'resume'])
+      await call('POST', `/v1/replays/${id}/${wish}`, { token: tokens.operate })
+  const { entries } = await auditOf(`from=${since}`)
+  const ofReplay = entries.filter(({ replay }) => replay === id)
+  expect(ofReplay.map(({ action, by }) => [action, by])).toEqual([
+    ['resumed', 'operate-er'],
+    ['stopped', 'operate-er'],
+  ])
+  for (const { count } of ofReplay) expect(count).toBeGreaterThanOrEqual(10)
+  expect((await auditOf(`to=2020-01-01`)).entries).toEqual([])
+  expect(await call('GET', '/v1/audit?from=yesterday..', { token: tokens.admin })).toMatchObject({
+    status: 400,
+  })
+})
+
+test('pages of the audit trail have all entries, down to the tokens that were seen at the start', async () => {
+  const found: Record<string, unknown>[] = []
+  let next: string | null = ''
+  while (next !== null) {
+    const { entries, cursor } = await auditOf(`limit=1${next === '' ? '' : `&cursor=${next}`}`)
+    expect(entries.length).toBeLessThanOrEqual(1)
+    found.push(...entries)
+    next = cursor
+  }
+  const whole = await auditOf('limit=1000')
+  expect(found).toEqual(whole.entries)
+  expect(whole.cursor).toBeNull()
+  expect(found.at(-1)).toMatchObject({ by: 'the token file', action: 'tokens_changed' })
+  expect(found.at(-1)?.['detail']).toMatch(/^first seen: \+read-er read [0-9a-f]{8}, \+operate-er operate /)
+})
+
 async function counted(range: object) {
   const body = { selection: { of: 'dead-letters', destination: 'erp', ...range }, again: true }
   return (await call('POST', '/v1/replays/preview', { token: tokens.operate, body })).json
@@ -300,6 +345,14 @@ test('a destination is tested with a message of one’s own, and the answer says
   const [request] = receiver.requestsTo('/good')
   expect(request?.headers['x-sluice-test']).toBe('true')
   expect(JSON.parse(String(request?.body))).toMatchObject({ version: 1, type: 'identify', messageId: 'm1' })
+  expect((await auditOf('limit=1')).entries).toMatchObject([
+    {
+      by: 'operate-er',
+      action: 'destination_tested',
+      destination: 'tested',
+      detail: 'its URL "good"',
+    },
+  ])
   await until('the log says who tested it', () =>
     admin.log.some(
       ({ msg, messageId, by }) =>
@@ -405,6 +458,10 @@ test('a token that is taken out of the file is refused within seconds, and a bro
     async () => (await call('GET', '/v1/health', { token: tokens.read })).status === 401,
   )
   expect((await call('GET', '/v1/health', { token: tokens.admin })).status).toBe(200)
+  await until('the audit trail has it', async () => {
+    const { entries } = await auditOf('limit=1')
+    return /^-read-er read [0-9a-f]{8}$/.test(String(entries[0]?.['detail']))
+  })
   writeFileSync(tokens.file, before)
   await until(
     'it counts again',

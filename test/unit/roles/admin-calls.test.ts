@@ -11,7 +11,16 @@ function failing(error: Error): ReplayDesk {
   const fail = async (): Promise<never> => {
     throw error
   }
-  const others = { create: fail, list: fail, show: fail, wish: fail, audit: fail }
+  const others = {
+    tell: fail,
+    tokens: fail,
+    tellTokens: fail,
+    create: fail,
+    list: fail,
+    show: fail,
+    wish: fail,
+    audit: fail,
+  }
   return { ...others, preview: fail, stop: async () => undefined }
 }
 
