@@ -241,7 +241,8 @@ export const replayRoutes: readonly AdminRoute[] = [
     path: '/v1/replays',
     right: 'read',
     summary: 'List replays, newest first',
-    description: 'Those of the last 90 days.',
+    description:
+      'Those of the last 90 days. To get the next page, repeat the request with the `cursor` of this page.',
     query: {
       ...limited,
       state: {
@@ -249,15 +250,26 @@ export const replayRoutes: readonly AdminRoute[] = [
         description: 'Only those in this state.',
         example: 'running',
       },
+      cursor: {
+        schema: { type: 'string', pattern: '^[0-9]{1,15}[.].{1,100}$' },
+        description: 'The beginning of the page, from the answer before.',
+        example: `1784819700000.${id}`,
+      },
     },
     status: 200,
     answer: {
       schema: {
         type: 'object',
-        required: ['replays'],
-        properties: { replays: { type: 'array', items: replaySchema } },
+        required: ['replays', 'cursor'],
+        properties: {
+          replays: { type: 'array', items: replaySchema },
+          cursor: {
+            anyOf: [{ type: 'string' }, { type: 'null' }],
+            description: 'The beginning of the next page; null after the last one.',
+          },
+        },
       },
-      example: { replays: [replayExample] },
+      example: { replays: [replayExample], cursor: null },
     },
     problems: [],
   },

@@ -3,7 +3,7 @@ import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
-import { stateOf } from '../replay/jobs.ts'
+import { type Job, stateOf } from '../replay/jobs.ts'
 import { faultsOf, replaySources, type Selection, takesEverything } from '../replay/selection.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import { auditData, groupData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
@@ -48,8 +48,13 @@ function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
     },
     list_replays: ({ query }) =>
       asked(log, desk.list(), (jobs) => {
-        const meant = jobs.filter((job) => query['state'] === undefined || stateOf(job) === query['state'])
-        return done({ replays: meant.slice(0, limitOf(query)).map(jobData) })
+        const { state, cursor } = query
+        const meant = jobs.filter(
+          (job) => (state === undefined || stateOf(job) === state) && isAfter(job, cursor),
+        )
+        const page = meant.slice(0, limitOf(query))
+        const last = page.length < meant.length ? page.at(-1) : undefined
+        return done({ replays: page.map(jobData), cursor: last === undefined ? null : placeOf(last) })
       }),
     show_replay: ({ params }) =>
       asked(log, desk.show(params['replay'] ?? ''), (job) =>
@@ -57,6 +62,18 @@ function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
       ),
     list_audit: ({ query }) => listAudit(desk, log, query),
   }
+}
+
+/** Returns the place of a replay in the list of replays, newest first, as a cursor says it. */
+function placeOf({ order: { atMs, id } }: Job): string {
+  return `${atMs}.${id}`
+}
+
+function isAfter({ order }: Job, cursor: string | undefined): boolean {
+  if (cursor === undefined) return true
+  const dot = cursor.indexOf('.')
+  const [atMs, id] = [Number(cursor.slice(0, dot)), cursor.slice(dot + 1)]
+  return order.atMs < atMs || (order.atMs === atMs && order.id < id)
 }
 
 async function listAudit(desk: ReplayDesk, log: Log, query: AdminRequest['query']): Promise<AdminAnswer> {

@@ -208,7 +208,9 @@ class Desk implements ReplayDesk {
   async list(): Promise<readonly Job[]> {
     const { jobs } = this.#parts
     await jobs.update()
-    return [...jobs.jobs.all()].sort((one, other) => other.order.atMs - one.order.atMs)
+    return [...jobs.jobs.all()].sort(
+      ({ order: one }, { order: other }) => other.atMs - one.atMs || (other.id < one.id ? -1 : 1),
+    )
   }
 
   async show(id: string): Promise<DeskAnswer<Job>> {

@@ -236,6 +236,25 @@ test('pages of the audit trail have all entries, down to the tokens that were se
   expect(found.at(-1)?.['detail']).toMatch(/^first seen: \+read-er read [0-9a-f]{8}, \+operate-er operate /)
 })
 
+test('pages of the list of replays have all of them', async () => {
+  const selection = { of: 'dead-letters', destination: 'erp' }
+  for (let time = 1; time <= 2; time++)
+    await call('POST', '/v1/replays', { token: tokens.operate, body: { selection, again: true } })
+  const list = async (query: string) =>
+    (await call('GET', `/v1/replays?${query}`, { token: tokens.read })).json
+  const whole = await list('limit=1000')
+  const found: unknown[] = []
+  let query = 'limit=1'
+  while (query !== '') {
+    const { replays, cursor } = await list(query)
+    found.push(...Object(replays))
+    query = typeof cursor === 'string' ? `limit=1&cursor=${cursor}` : ''
+  }
+  expect(whole['cursor']).toBeNull()
+  expect(found).toHaveLength(3)
+  expect(found).toEqual(whole['replays'])
+})
+
 async function counted(range: object) {
   const body = { selection: { of: 'dead-letters', destination: 'erp', ...range }, again: true }
   return (await call('POST', '/v1/replays/preview', { token: tokens.operate, body })).json
