@@ -236,17 +236,19 @@ test('pages of the audit trail have all entries, down to the tokens that were se
   expect(found.at(-1)?.['detail']).toMatch(/^first seen: \+read-er read [0-9a-f]{8}, \+operate-er operate /)
 })
 
+async function listReplays(query: string): Promise<Record<string, unknown>> {
+  return (await call('GET', `/v1/replays?${query}`, { token: tokens.read })).json
+}
+
 test('pages of the list of replays have all of them', async () => {
   const selection = { of: 'dead-letters', destination: 'erp' }
   for (let time = 1; time <= 2; time++)
     await call('POST', '/v1/replays', { token: tokens.operate, body: { selection, again: true } })
-  const list = async (query: string) =>
-    (await call('GET', `/v1/replays?${query}`, { token: tokens.read })).json
-  const whole = await list('limit=1000')
+  const whole = await listReplays('limit=1000')
   const found: unknown[] = []
   let query = 'limit=1'
   while (query !== '') {
-    const { replays, cursor } = await list(query)
+    const { replays, cursor } = await listReplays(query)
     found.push(...Object(replays))
     query = typeof cursor === 'string' ? `limit=1&cursor=${cursor}` : ''
   }
@@ -280,7 +282,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     cause: 'failing',
   }
   const list = async () => (await call('GET', '/v1/destinations/paused', { token: tokens.read })).json
-  expect(await list()).toEqual({ destinations: [paused] })
+  expect(await listReplays()).toEqual({ destinations: [paused] })
   const statesOf = async (query: string): Promise<unknown[]> => {
     const { json } = await call('GET', `/v1/destinations${query}`, { token: tokens.read })
     const listed: { id: string; state: string }[] = Object(json['destinations'])
@@ -299,7 +301,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     status: 200,
     json: { ...paused, resumedBy: 'operate-er', workersKnowWithinSeconds: 2 },
   })
-  expect(await list()).toEqual({ destinations: [] })
+  expect(await listReplays()).toEqual({ destinations: [] })
   expect(await statesOf('?after=away&limit=1')).toEqual(['erp on'])
   expect(await statesOf('?destination=erp')).toEqual(['erp on'])
   expect(await call('POST', path, { token: tokens.operate })).toMatchObject({ status: 409 })
