@@ -282,7 +282,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     cause: 'failing',
   }
   const list = async () => (await call('GET', '/v1/destinations/paused', { token: tokens.read })).json
-  expect(await listReplays()).toEqual({ destinations: [paused] })
+  expect(await list()).toEqual({ destinations: [paused] })
   const statesOf = async (query: string): Promise<unknown[]> => {
     const { json } = await call('GET', `/v1/destinations${query}`, { token: tokens.read })
     const listed: { id: string; state: string }[] = Object(json['destinations'])
@@ -301,7 +301,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     status: 200,
     json: { ...paused, resumedBy: 'operate-er', workersKnowWithinSeconds: 2 },
   })
-  expect(await listReplays()).toEqual({ destinations: [] })
+  expect(await list()).toEqual({ destinations: [] })
   expect(await statesOf('?after=away&limit=1')).toEqual(['erp on'])
   expect(await statesOf('?destination=erp')).toEqual(['erp on'])
   expect(await call('POST', path, { token: tokens.operate })).toMatchObject({ status: 409 })
