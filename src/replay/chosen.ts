@@ -21,6 +21,7 @@ export type SourceRecord = WholeRecord & { readonly partition: number }
  * - `filtered`: the message's `integrations` exclude webhooks, or the destination's filter excludes the
  *   message.
  * - `too_large`: no topic accepts the record.
+ * - `already_replayed`: another replay has sent the record, or is about to.
  */
 export const leftOutReasons = [
   'value_omitted',
@@ -34,6 +35,7 @@ export const leftOutReasons = [
   'no_destination',
   'filtered',
   'too_large',
+  'already_replayed',
 ] as const
 export type LeftOutReason = (typeof leftOutReasons)[number]
 

@@ -1,10 +1,17 @@
 import type { Chosen, SourceRecord } from './chosen.ts'
 import type { OffsetRange } from './job.ts'
+import { type Group, Groups } from './groups.ts'
 import { nextPartition, passed, type Pieces } from './pieces.ts'
 import { type Tally, TallyBuilder } from './replay-tally.ts'
 
 /** The number of partitions that are read at the same time. */
 const atATime = 4
+
+export type Counted = {
+  readonly tally: Tally
+  readonly groups: readonly Group[]
+  readonly isComplete: boolean
+}
 
 /**
  * Counts the records that a replay would send. At the time `untilMs` on the clock of `performance.now()`, the
@@ -24,9 +31,9 @@ export async function count({
   choose: (record: SourceRecord) => Chosen
   untilMs?: number
   onProgress?: (passed: number, tally: Tally) => void
-}): Promise<{ readonly tally: Tally; readonly isComplete: boolean } | 'lost'> {
+}): Promise<Counted | 'lost'> {
   const offsets = ranges.map(({ start }) => start)
-  const sum = new TallyBuilder()
+  const both = new Both()
   let last = -1
   let ended: 'late' | 'lost' | undefined
 
@@ -56,10 +63,10 @@ export async function count({
         return
       }
       const { records, next } = piece
-      for (const record of records) sum.add(choose(record))
+      for (const record of records) both.add(record, choose(record))
       at = next
       offsetsSeen[partition] = at
-      onProgress(passed(ranges, offsetsSeen).passed, sum.tally)
+      onProgress(passed(ranges, offsetsSeen).passed, both.sum.tally)
       if (performance.now() > untilMs) {
         if (at < to) ended ??= 'late'
         return
@@ -69,7 +76,22 @@ export async function count({
 
   const offsetsSeen = [...offsets]
   await Promise.all(Array.from({ length: atATime }, read))
-  return ended === 'lost' ? 'lost' : { tally: sum.tally, isComplete: ended === undefined }
+  return ended === 'lost' ? 'lost' : { ...both.result, isComplete: ended === undefined }
+}
+
+/** The count as a whole, and by groups. */
+class Both {
+  readonly sum = new TallyBuilder()
+  readonly #groups = new Groups()
+
+  add(record: SourceRecord, chosen: Chosen): void {
+    this.sum.add(chosen)
+    this.#groups.add(record, chosen)
+  }
+
+  get result(): Pick<Counted, 'tally' | 'groups'> {
+    return { tally: this.sum.tally, groups: this.#groups.list }
+  }
 }
 
 /**

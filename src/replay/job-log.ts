@@ -60,7 +60,7 @@ export class JobLog {
     for await (const records of this.#options.read(this.#position)) {
       for (const { offset, key, value } of records) {
         const record = decodeJobRecord(key, value)
-        if (record !== undefined) this.jobs.take(record)
+        if (record !== undefined) this.jobs.take(record, offset)
         this.#position = offset + 1
       }
     }

@@ -7,6 +7,7 @@ import type { JobLog } from './job-log.ts'
 import type { Job } from './jobs.ts'
 import { nextPartition, type Pieces } from './pieces.ts'
 import { bytesOf, type Tally, TallyBuilder } from './replay-tally.ts'
+import { knowsUnsent, Unsent } from './unsent.ts'
 
 export type JobRunOptions = {
   readonly job: Job
@@ -84,12 +85,16 @@ export class JobRun {
   readonly #mostAtOnce: number
   readonly #offsets: number[]
   readonly #sum: TallyBuilder
+  readonly #unsent: Unsent
+  /** False if a former owner of an earlier version has left out records without noting which. */
+  readonly #knowsUnsent: boolean
   readonly #term: number
   #note: number
   #notedMs = performance.now()
   #flushedMs = performance.now()
   #backlogMs = -Infinity
-  #batch: OutboundRecord[] = []
+  /** The records of the next batch, and where they were read. */
+  #batch: { readonly record: OutboundRecord; readonly from: SourceRecord }[] = []
   #batchBytes = 0
   #isOver = false
   #isHandedOver: boolean
@@ -106,6 +111,8 @@ export class JobRun {
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
     this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)
     this.#sum = new TallyBuilder(progress?.done)
+    this.#unsent = new Unsent(progress?.unsent)
+    this.#knowsUnsent = knowsUnsent(progress)
     this.#isHandedOver = progress?.isHandedOver ?? false
     // If the same owner tries again, it continues its term. Each term has a key of its own in `replay-jobs`,
     // and compaction keeps every key. If each try had a new term, an owner that fails every five seconds
@@ -214,8 +221,8 @@ export class JobRun {
     const flushed = this.#flushedMs
     for (const record of records) {
       const chosen = choose(record)
-      if (chosen.kind === 'left_out') await this.#leaveOut(chosen.why)
-      else if (chosen.kind === 'send') for (const one of chosen.records) this.#add(one)
+      if (chosen.kind === 'left_out') await this.#leaveOut(record, chosen.why)
+      else if (chosen.kind === 'send') this.#add(record, chosen.records)
       this.#offsets[partition] = record.offset + 1
       if (this.#isFull) await this.#flush()
     }
@@ -230,11 +237,12 @@ export class JobRun {
    * Counts a record that is left out. But if the destination is off, was removed or is paused automatically,
    * all later records would be left out too. In this case, stops the replay, so that an operator can decide.
    */
-  async #leaveOut(why: LeftOutReason): Promise<void> {
+  async #leaveOut(record: SourceRecord, why: LeftOutReason): Promise<void> {
     const { destinationId } = this.#options.job.order.selection
     const problem = destinationId === undefined ? undefined : problemFor(destinationId, why)
     if (problem === undefined) {
       this.#sum.leaveOut(why)
+      this.#unsent.leftOut(record, why)
       return
     }
     await this.#giveUp(problem)
@@ -254,11 +262,14 @@ export class JobRun {
     await this.#tell('stopped', detail)
   }
 
-  #add(record: OutboundRecord): void {
-    const destinationId = record.headers['destination-id']
-    if (destinationId !== undefined) this.#destinationIds.add(destinationId)
-    this.#batch.push(record)
-    this.#batchBytes += bytesOf(record)
+  #add(from: SourceRecord, records: readonly OutboundRecord[]): void {
+    this.#unsent.sent(from)
+    for (const record of records) {
+      const destinationId = record.headers['destination-id']
+      if (destinationId !== undefined) this.#destinationIds.add(destinationId)
+      this.#batch.push({ record, from })
+      this.#batchBytes += bytesOf(record)
+    }
   }
 
   get #isFull(): boolean {
@@ -273,12 +284,16 @@ export class JobRun {
     signal.throwIfAborted()
     // If this process was suspended for some time, another process may own the replay now.
     if (!isOwner()) throw new Left()
-    const results = await Promise.all(batch.map(produce))
+    const results = await Promise.all(batch.map(({ record }) => produce(record)))
     this.#batch = []
     this.#batchBytes = 0
-    for (const [index, record] of batch.entries()) {
-      if (results[index] === 'acknowledged') this.#sum.send(record)
-      else this.#sum.leaveOut('too_large')
+    for (const [index, { record, from }] of batch.entries()) {
+      if (results[index] === 'acknowledged') {
+        this.#sum.send(record)
+        continue
+      }
+      this.#sum.leaveOut('too_large')
+      this.#unsent.refused(from)
     }
     onSent(results.filter((result) => result === 'acknowledged').length)
     await this.#writeNote()
@@ -317,6 +332,7 @@ export class JobRun {
       owner,
       offsets: [...this.#offsets],
       done: this.#sum.tally,
+      ...(this.#knowsUnsent && { unsent: this.#unsent.ranges }),
       atMs: Date.now(),
       isOver: this.#isOver,
       ...(this.#isHandedOver && { isHandedOver: true, waits: this.#waits }),

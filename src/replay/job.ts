@@ -6,6 +6,9 @@ import { isCount, isFilled } from '../message/json/json.ts'
 /** The offsets of a partition that are at least `start` and lower than `end`. */
 export type OffsetRange = { readonly start: number; readonly end: number }
 
+/** A partition, and the offsets in it that are at least `start` and lower than `end`. */
+export type UnsentRange = readonly [partition: number, start: number, end: number]
+
 /** The order of a replay. It never changes. */
 export type JobOrder = {
   readonly id: string
@@ -22,6 +25,8 @@ export type JobOrder = {
    * `undefined` if the id isn't known.
    */
   readonly topicId?: string | undefined
+  /** True if the replay sends what other replays have sent, too. */
+  readonly again?: boolean | undefined
   /** The result of the count before the replay. `undefined` if the replay started without a count. */
   readonly counted?: Tally | undefined
 }
@@ -52,6 +57,11 @@ export type JobProgress = {
   /** The first offset that is still to be read, by partition. */
   readonly offsets: readonly number[]
   readonly done: Tally
+  /**
+   * The offsets of selected records that this replay hasn't sent (`Unsent`). `undefined` if the owner is of a
+   * version that didn't note them.
+   */
+  readonly unsent?: readonly UnsentRange[] | undefined
   readonly atMs: number
   /** True if all records of the replay are written to be delivered. */
   readonly isHandedOver?: boolean | undefined
@@ -88,6 +98,9 @@ export const auditActions = [
   'destination_resumed',
   'destination_retried',
   'destination_dropped',
+  'destination_tested',
+  'user_searched',
+  'tokens_changed',
   'catalog_changed',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
@@ -97,11 +110,14 @@ export type JobRecord =
   | { readonly kind: 'wish'; readonly id: string; readonly wish: JobRequest }
   | { readonly kind: 'progress'; readonly id: string; readonly progress: JobProgress }
   | { readonly kind: 'audit'; readonly key: string; readonly entry: AuditEntry }
+  /** The tokens of the admin API that were seen last: their names, rights and marks, without the tokens. */
+  | { readonly kind: 'tokens'; readonly tokens: readonly string[] }
 
 /**
  * Encodes a record of `replay-jobs`. The keys of this topic are JSON lists: `[id, "order"]`, `[id, "wish"]`,
- * `[id, "progress", term]` and `["audit", key]`. Compaction keeps the last record of each key. Each owner has
- * its own `term`, so late progress of a former owner replaces only the former owner's own progress.
+ * `[id, "progress", term]`, `["audit", key]` and `["tokens", "seen"]`. Compaction keeps the last record of
+ * each key. Each owner has its own `term`, so late progress of a former owner replaces only the former
+ * owner's own progress.
  */
 export function encodeJobRecord(record: JobRecord): { key: Buffer; value: Buffer } {
   return { key: asJson(keyOf(record)), value: asJson(valueOf(record)) }
@@ -117,6 +133,8 @@ function keyOf(record: JobRecord): readonly unknown[] {
       return [record.id, record.kind, record.progress.term]
     case 'audit':
       return [record.kind, record.key]
+    case 'tokens':
+      return [record.kind, 'seen']
   }
 }
 
@@ -132,6 +150,8 @@ function valueOf(record: JobRecord): object {
       return record.progress
     case 'audit':
       return record.entry
+    case 'tokens':
+      return { tokens: record.tokens }
   }
 }
 
@@ -145,6 +165,10 @@ export function decodeJobRecord(key: Buffer, value: Buffer | null): JobRecord | 
   if (id === 'audit') {
     const entry = readAudit(fields)
     return entry && { kind: 'audit', key: kind, entry }
+  }
+  if (id === 'tokens') {
+    const { tokens } = fields
+    return Array.isArray(tokens) && tokens.every(isText) ? { kind: 'tokens', tokens } : undefined
   }
   switch (kind) {
     case 'order': {
@@ -181,7 +205,8 @@ function readOrder(id: string, fields: Fields): JobOrder | undefined {
     read.push({ start, end })
   }
   const topicId = textOf(fields['topicId'])
-  return { id, selection, perSecond, by, atMs, ranges: read, topicId, counted: tally }
+  const again = fields['again'] === true && { again: true }
+  return { id, selection, perSecond, by, atMs, ranges: read, topicId, counted: tally, ...again }
 }
 
 function readSelection(given: unknown): Selection | undefined {
@@ -217,7 +242,21 @@ function readProgress(fields: Fields): JobProgress | undefined {
     isHandedOver: true,
     waits: numberOf(fields['waits']),
   }
-  return { term, note, owner, offsets, done, atMs, isOver, ...handedOver }
+  const unsent = readUnsent(fields['unsent'])
+  const known = unsent !== undefined && { unsent }
+  return { term, note, owner, offsets, done, ...known, atMs, isOver, ...handedOver }
+}
+
+function readUnsent(given: unknown): UnsentRange[] | undefined {
+  if (!Array.isArray(given)) return undefined
+  const ranges: UnsentRange[] = []
+  for (const range of given) {
+    if (!Array.isArray(range)) return undefined
+    const [partition, start, end]: unknown[] = range
+    if (!isCount(partition) || !isCount(start) || !isCount(end)) return undefined
+    ranges.push([partition, start, end])
+  }
+  return ranges
 }
 
 function readTally(given: unknown): Tally | undefined {

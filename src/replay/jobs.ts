@@ -1,4 +1,5 @@
-import type { AuditEntry, JobOrder, JobProgress, JobRecord, JobRequest } from './job.ts'
+import { AuditTrail } from './audit-trail.ts'
+import type { JobOrder, JobProgress, JobRecord, JobRequest } from './job.ts'
 
 /** A replay, according to the records of `replay-jobs`. */
 export type Job = {
@@ -25,7 +26,11 @@ export function stateOf({ wish, progress }: Job): JobState {
 
 type Known = Pick<Job, 'wish' | 'progress'>
 
-const mostAudited = 10_000
+/**
+ * Limit on the replays that are done and whose records another replay leaves out. The offsets of partitions
+ * take most of the memory of a replay, and a worker remembers all replays since its start.
+ */
+const mostRemembered = 1_000
 
 /** The content of the records of `replay-jobs` that were read so far. */
 export class Jobs {
@@ -35,11 +40,16 @@ export class Jobs {
    * order: if an order is written again, compaction keeps only the later record of it.
    */
   readonly #loose = new Map<string, Partial<Known>>()
-  readonly #audit: AuditEntry[] | undefined
+  readonly #isAudited: boolean
+  readonly #audit = new AuditTrail()
+  #tokens: readonly string[] | undefined
+  /** The ids of the replays that are done and whose ranges are remembered. The first was done first. */
+  readonly #done = new Set<string>()
+  #changes = 0
 
   /** @param isAudited true to keep the audit trail too, and the offsets of replays that are done */
   constructor(isAudited = false) {
-    this.#audit = isAudited ? [] : undefined
+    this.#isAudited = isAudited
   }
 
   get(id: string): Job | undefined {
@@ -50,16 +60,30 @@ export class Jobs {
     return this.#jobs.values()
   }
 
-  /**
-   * The audit trail, newest entry last. It has at most twenty thousand entries. At least the last ten
-   * thousand entries are kept.
-   */
-  get audit(): readonly AuditEntry[] {
-    return this.#audit ?? []
+  /** Rises with each record that is taken. */
+  get changes(): number {
+    return this.#changes
   }
 
-  /** Adds a record of `replay-jobs`. */
-  take(record: JobRecord): void {
+  /** The replays that aren't done, and the last thousand of those that are. */
+  *remembered(): Generator<Job> {
+    for (const job of this.#jobs.values())
+      if (job.progress?.isOver !== true || this.#done.has(job.order.id)) yield job
+  }
+
+  /** The audit trail. It is empty without `isAudited`. */
+  get audit(): AuditTrail {
+    return this.#audit
+  }
+
+  /** The tokens of the admin API that were seen last. `undefined` if none were. */
+  get tokens(): readonly string[] | undefined {
+    return this.#tokens
+  }
+
+  /** Adds a record of `replay-jobs`. `offset` is its place in the topic. */
+  take(record: JobRecord, offset = this.#changes): void {
+    this.#changes++
     switch (record.kind) {
       case 'order':
         this.#takeOrder(record.order)
@@ -71,8 +95,10 @@ export class Jobs {
         this.#change(record.id, { progress: record.progress })
         return
       case 'audit':
-        this.#audit?.push(record.entry)
-        if ((this.#audit?.length ?? 0) > 2 * mostAudited) this.#audit?.splice(0, mostAudited)
+        if (this.#isAudited) this.#audit.take(record.entry, offset)
+        return
+      case 'tokens':
+        this.#tokens = record.tokens
     }
   }
 
@@ -96,16 +122,30 @@ export class Jobs {
   }
 
   /**
-   * Keeps a replay. The offsets of its partitions take most of its memory. A worker remembers all replays
-   * since its start, so it drops the offsets of replays that are done.
+   * Keeps a replay. The offsets of its partitions take most of its memory. So a worker drops what it doesn't
+   * need for replays that are done.
    */
   #keep(job: Job): void {
     const { order, progress } = job
-    const kept =
-      this.#audit === undefined && progress?.isOver === true
-        ? { ...job, order: { ...order, ranges: [] }, progress: { ...progress, offsets: [] } }
-        : job
-    this.#jobs.set(order.id, kept)
+    if (progress?.isOver === true && !this.#done.has(order.id)) {
+      this.#done.add(order.id)
+      const [first] = this.#done
+      if (this.#done.size > mostRemembered && first !== undefined) this.#forget(first)
+    }
+    const isSlim = !this.#isAudited && progress?.isOver === true
+    this.#jobs.set(order.id, isSlim ? { ...job, progress: { ...progress, offsets: [] } } : job)
+  }
+
+  #forget(id: string): void {
+    this.#done.delete(id)
+    const job = this.#jobs.get(id)
+    if (this.#isAudited || job?.progress === undefined) return
+    const { order, progress } = job
+    this.#jobs.set(id, {
+      ...job,
+      order: { ...order, ranges: [] },
+      progress: { ...progress, offsets: [], unsent: [] },
+    })
   }
 }
 

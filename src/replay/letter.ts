@@ -6,6 +6,7 @@ import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 import type { OutboundRecord } from '../message/records.ts'
 import { deliveryOf } from './event.ts'
+import { isSelectedLetter } from './selection.ts'
 
 /**
  * Decides about a dead letter. A dead letter of a delivery goes to `replays`, without its number of attempts,
@@ -18,7 +19,8 @@ import { deliveryOf } from './event.ts'
  */
 export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const { selection } = choice
-  if (!isInTime(selection, letter.timestampMs) || !isAsked(letter, choice)) return notAsked
+  const header = (name: string): string | undefined => headerText(letter.headers, name)
+  if (!isInTime(selection, letter.timestampMs) || !isSelectedLetter(selection, header)) return notAsked
   if (letter.unreadable !== undefined) return leaveOut('unreadable')
   const { headers, value } = letter
   if (headerText(headers, 'value-omitted') !== undefined) return leaveOut('value_omitted')
@@ -53,22 +55,6 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
         replayJob: choice.jobId,
       }),
     },
-  )
-}
-
-/**
- * Returns true if a record's headers match the selection. A record that can't be read has no headers, so it
- * matches only if the selection has no condition on headers.
- */
-function isAsked({ headers }: SourceRecord, { selection }: Choice): boolean {
-  const { destinationId, sourceId, reason, messageId } = selection
-  const isSo = (wanted: string | undefined, name: string): boolean =>
-    wanted === undefined || headerText(headers, name) === wanted
-  return (
-    isSo(destinationId, 'destination-id') &&
-    isSo(sourceId, 'source-id') &&
-    isSo(reason, 'reason') &&
-    isSo(messageId, 'message-id')
   )
 }
 

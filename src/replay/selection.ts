@@ -49,6 +49,42 @@ export function faultsOf(selection: Selection): readonly SelectionFault[] {
   return faults
 }
 
+/**
+ * Returns true if no condition limits the records: the selection takes all of a topic. The destination of
+ * `events` is no condition, because it is the one that gets them.
+ */
+export function takesEverything({
+  from,
+  destinationId,
+  sourceId,
+  reason,
+  messageId,
+  fromMs,
+  toMs,
+}: Selection) {
+  const conditions = [sourceId, reason, messageId, fromMs, toMs]
+  if (from === 'dead-letters') conditions.push(destinationId)
+  return conditions.every((condition) => condition === undefined)
+}
+
+/**
+ * Returns true if the headers of a dead letter match the selection. A record that can't be read has no
+ * headers, so it matches only if the selection has no condition on headers.
+ */
+export function isSelectedLetter(
+  { destinationId, sourceId, reason, messageId }: Selection,
+  header: (name: string) => string | undefined,
+): boolean {
+  const isSo = (wanted: string | undefined, name: string): boolean =>
+    wanted === undefined || header(name) === wanted
+  return (
+    isSo(destinationId, 'destination-id') &&
+    isSo(sourceId, 'source-id') &&
+    isSo(reason, 'reason') &&
+    isSo(messageId, 'message-id')
+  )
+}
+
 /** Describes a selection in a short text for people. */
 export function describeSelection(selection: Selection): string {
   const { from, destinationId, sourceId, reason, messageId, fromMs, toMs } = selection

@@ -19,6 +19,7 @@ import { logCalls } from './log-calls.ts'
 import { openCatalog } from './start/open-catalog.ts'
 import type { Parts } from './start/parts.ts'
 import { openPauseDesk } from './operations/pause-desk.ts'
+import { auditTokens } from './operations/token-audit.ts'
 import { openReplayDesk } from './operations/replay-desk.ts'
 import { showReady } from './start/readiness.ts'
 import { openOwnTelemetry } from './start/telemetry.ts'
@@ -99,14 +100,15 @@ export async function startAdminPart({
   parts.defer(() => within(leaveMs, pauseDesk.stop()))
   const catalogDesk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
   if (catalogDesk !== undefined) parts.defer(() => within(leaveMs, catalogDesk.close()))
-  const deliveryLog = logCalls({ config, log, query: logQuery })
+  parts.add(auditTokens(desk, tokens, log))
+  const deliveryLog = logCalls({ config, log, desk, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, log),
       ...destinationCalls(pauseDesk, catalog, config, log),
       ...dropCall(pauseDesk, catalog, log),
-      ...testCall(catalog, config, log),
+      ...testCall(catalog, config, log, desk),
       ...catalogCalls(catalogDesk, catalog, config, log),
       ...deliveryLog.calls,
     },

@@ -5,10 +5,11 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { describeOutcome } from '../delivery/outcomes/outcome.ts'
 import { holdsInfinite } from '../message/json/json.ts'
-import { asked, limitOf, type Log, refused } from './replay-calls.ts'
+import { asked, limitOf, type Log, notTold, refused } from './replay-calls.ts'
 import { destinationData, listDestinations, pausesOf } from './operations/destination-list.ts'
 import type { TestOrder } from './operations/destination-test.ts'
 import { testData } from './operations/destination-test-text.ts'
+import type { ReplayDesk } from './operations/replay-desk.ts'
 import { type PauseDesk, pausedData, resumedData } from './operations/pause-desk.ts'
 import { dropData, dropPreviewData, messagesOf, refusalToDrop } from './operations/drop-waiting.ts'
 import { previewData, refusalOf, retryData } from './operations/retry-now.ts'
@@ -17,15 +18,26 @@ import { previewData, refusalOf, retryData } from './operations/retry-now.ts'
 const testsAtOnce = { most: 8, mostOfToken: 4, what: 'tests of destinations' }
 const outOfRange = 'Send numbers up to 1.7e308, and larger ones as strings.'
 
-/** Creates the handler of the call that tests a destination. The handler doesn't need Kafka. */
+/**
+ * Creates the handler of the call that tests a destination. A test is written into the audit trail first, so
+ * without Kafka there is no test.
+ */
 export function testCall(
   catalog: () => Catalog,
   config: Config,
   log: Log,
+  desk: Pick<ReplayDesk, 'tell'>,
 ): Pick<AdminCalls, 'test_destination'> {
   const atOnce = new AtOnce(testsAtOnce)
 
   async function test(order: TestOrder, by: string): Promise<AdminAnswer> {
+    const { destinationId, hookId } = order
+    if (catalog().destinations.has(destinationId)) {
+      const detail = hookId === undefined ? 'all its URLs' : `its URL ${JSON.stringify(hookId)}`
+      const deed = { action: 'destination_tested', destination: destinationId, by, detail } as const
+      const told = await asked(log, desk.tell(deed), () => done({}), notTold)
+      if (told.isProblem) return told
+    }
     // The admin API loads the code that sends requests only for a test.
     const { testDestination } = await import('./operations/destination-test.ts')
     const tested = await testDestination(config, catalog(), order)

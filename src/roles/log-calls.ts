@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
@@ -11,12 +10,15 @@ import {
   QueryBusyError,
 } from '../delivery-log/log-query.ts'
 import { minutesOf } from '../delivery-log/minutes.ts'
+import { asked, type Log, notTold } from './replay-calls.ts'
+import type { ReplayDesk } from './operations/replay-desk.ts'
 import { hashedUser, openLogQuery } from './operations/open-log-query.ts'
 import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from './operations/log-text.ts'
 
 export type LogCallsOptions = {
   readonly config: Config
-  readonly log: Pick<Logger, 'warn'>
+  readonly log: Log
+  readonly desk: Pick<ReplayDesk, 'tell'>
   /** Queries an index in this process. If this is absent, the calls ask the index that the settings name. */
   readonly query?: LogQuery | undefined
 }
@@ -36,7 +38,7 @@ const defaultLimit = 100
  * the end.
  */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
-  const { config } = options
+  const { config, log, desk: replays } = options
   const desk = new LogDesk(options)
   const filtered = (
     { body, token }: AdminRequest,
@@ -44,8 +46,15 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
   ): Promise<AdminAnswer> =>
     desk.asked(token.name, (query) => {
       const filter = filterOf(body, { nowMs: Date.now(), hashUser: (userId) => hashedUser(config, userId) })
-      return typeof filter === 'string' ? badRequest(filter) : question(query, filter)
+      if (typeof filter === 'string') return badRequest(filter)
+      return tellOf(filter, token.name).then((told) => (told.isProblem ? told : question(query, filter)))
     })
+  /** Writes a search by user into the audit trail. The user is named as in the log, by a hash. */
+  async function tellOf({ user }: LogFilter, by: string): Promise<AdminAnswer> {
+    if (user === undefined) return done({})
+    const told = replays.tell({ action: 'user_searched', by, detail: `user ${user}` })
+    return asked(log, told, () => done({}), notTold)
+  }
   const calls: LogCalls = {
     show_log: ({ token }) =>
       desk.asked(token.name, async (query) => {

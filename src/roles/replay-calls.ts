@@ -3,10 +3,10 @@ import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
-import { stateOf } from '../replay/jobs.ts'
-import { replaySources, type Selection } from '../replay/selection.ts'
+import { type Job, stateOf } from '../replay/jobs.ts'
+import { faultsOf, replaySources, type Selection, takesEverything } from '../replay/selection.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import { auditData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
+import { auditData, groupData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
 import {
   type DeskAnswer,
   type DeskRefusal,
@@ -48,19 +48,47 @@ function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
     },
     list_replays: ({ query }) =>
       asked(log, desk.list(), (jobs) => {
-        const meant = jobs.filter((job) => query['state'] === undefined || stateOf(job) === query['state'])
-        return done({ replays: meant.slice(0, limitOf(query)).map(jobData) })
+        const { state, cursor } = query
+        const meant = jobs.filter(
+          (job) => (state === undefined || stateOf(job) === state) && isAfter(job, cursor),
+        )
+        const page = meant.slice(0, limitOf(query))
+        const last = page.length < meant.length ? page.at(-1) : undefined
+        return done({ replays: page.map(jobData), cursor: last === undefined ? null : placeOf(last) })
       }),
     show_replay: ({ params }) =>
       asked(log, desk.show(params['replay'] ?? ''), (job) =>
         job.ok ? done(jobData(job.value)) : refused(job),
       ),
-    list_audit: ({ query }) =>
-      asked(log, desk.audit(), (entries) => {
-        const meant = entries.filter(({ job }) => query['replay'] === undefined || job === query['replay'])
-        return done({ entries: meant.toReversed().slice(0, limitOf(query)).map(auditData) })
-      }),
+    list_audit: ({ query }) => listAudit(desk, log, query),
   }
+}
+
+/** Returns the place of a replay in the list of replays, newest first, as a cursor says it. */
+function placeOf({ order: { atMs, id } }: Job): string {
+  return `${atMs}.${id}`
+}
+
+function isAfter({ order }: Job, cursor: string | undefined): boolean {
+  if (cursor === undefined) return true
+  const dot = cursor.indexOf('.')
+  const [atMs, id] = [Number(cursor.slice(0, dot)), cursor.slice(dot + 1)]
+  return order.atMs < atMs || (order.atMs === atMs && order.id < id)
+}
+
+async function listAudit(desk: ReplayDesk, log: Log, query: AdminRequest['query']): Promise<AdminAnswer> {
+  const range = rangeOf(query['from'], query['to'])
+  if (range === undefined) return problem('bad_request', noTimes)
+  const { replay: job, cursor } = query
+  const before = cursor === undefined ? undefined : Number(cursor)
+  const asking = desk.audit({ ...range, job, before, limit: limitOf(query) })
+  return asked(log, asking, ({ entries, next, completeSinceMs }) =>
+    done({
+      entries: entries.map(auditData),
+      cursor: next === undefined ? null : String(next),
+      completeSince: completeSinceMs === undefined ? null : new Date(completeSinceMs).toISOString(),
+    }),
+  )
 }
 
 function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
@@ -78,12 +106,11 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
 
   return {
     preview_replay: ({ body, token }) =>
-      counts.counted(body, token, async ({ selection, tally, isComplete }) =>
-        done({ selection: selectionData(selection), counted: tallyData(tally), isComplete }),
-      ),
-    create_replay({ body, token }) {
-      const { selection, perSecond = defaultPerSecond } = orderOf(body)
-      return counts.counted(selection, token, async (preview) => {
+      counts.counted(body, token, async (preview) => done(previewAnswer(preview))),
+    async create_replay({ body, token }) {
+      const { selection, perSecond = defaultPerSecond, all = false } = orderOf(body)
+      if (!all && isEverything(selectionOf(selection))) return problem('bad_request', takesAll)
+      return counts.counted(body, token, async (preview) => {
         if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
         log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
         const created = desk.create(preview, { perSecond, by: token.name })
@@ -118,11 +145,13 @@ class Counts {
     token: AdminRequest['token'],
     answer: (preview: Preview) => Promise<AdminAnswer>,
   ): Promise<AdminAnswer> {
-    const selection = selectionOf(body)
+    const order = orderOf(body)
+    const { again: isAgain = false } = order
+    const selection = selectionOf(order.selection)
     if (typeof selection === 'string') return problem('bad_request', selection)
     let preview: DeskAnswer<Preview> | undefined
     const failed = await this.#atOnce.run(token.name, () => {
-      const counting = this.#desk.preview(selection, { untilMs: performance.now() + countWithinMs })
+      const counting = this.#desk.preview(selection, { isAgain, untilMs: performance.now() + countWithinMs })
       return asked(this.#log, counting, (given) => {
         preview = given
         return done({})
@@ -133,8 +162,31 @@ class Counts {
   }
 }
 
-const nothingMatches = 'Nothing matches: ask for a preview, which says what is left out, or for more.'
+const nothingMatches =
+  'Nothing matches: ask for a preview, which says what is left out, or for more. What a replay has sent already is sent with "again": true.'
+const takesAll =
+  'This takes everything that Kafka still has: limit it by a field of the selection, or add "all": true to the body.'
+
+/** Returns true if a selection without faults takes everything. */
+function isEverything(selection: Selection | string): boolean {
+  if (typeof selection === 'string' || faultsOf(selection).length > 0) return false
+  return takesEverything(selection)
+}
+
+function previewAnswer({ selection, tally, groups, isAgain, isComplete }: Preview) {
+  return {
+    selection: selectionData(selection),
+    counted: tallyData(tally),
+    groups: groups.map(groupData),
+    again: isAgain,
+    isComplete,
+  }
+}
+
 const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
+
+export const notTold =
+  'Kafka does not answer, so this can not be written into the audit trail, and is not done: try again.'
 
 const mayBeCreated =
   'Kafka did not answer in time, and may have stored the replay: list the replays before you ask again.'
@@ -176,10 +228,22 @@ export function limitOf({ limit }: AdminRequest['query']): number {
   return limit === undefined ? defaultLimit : Number(limit)
 }
 
+const noTimes = 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
+
+type TimeRange = { readonly fromMs: number | undefined; readonly toMs: number | undefined }
+
+/** Returns the times that two texts stand for. `undefined` if one of them is no time. */
+function rangeOf(from: string | undefined, to: string | undefined): TimeRange | undefined {
+  const fromMs = from === undefined ? undefined : parseTimestamp(from)
+  const toMs = to === undefined ? undefined : parseTimestamp(to)
+  const isFaulty = (from !== undefined && fromMs === undefined) || (to !== undefined && toMs === undefined)
+  return isFaulty ? undefined : { fromMs, toMs }
+}
+
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the `selection` and the `perSecond` of a body that has passed schema validation. */
-function orderOf(body: unknown): { selection?: unknown; perSecond?: number } {
+/** Returns the fields of a body that has passed schema validation. */
+function orderOf(body: unknown): { selection?: unknown; perSecond?: number; again?: boolean; all?: boolean } {
   return typeof body === 'object' && body !== null ? body : {}
 }
 
@@ -193,18 +257,14 @@ function selectionOf(body: unknown): Selection | string {
     const value = given[name]
     return typeof value === 'string' ? value : undefined
   }
-  const [from, to] = [text('from'), text('to')]
-  const fromMs = from === undefined ? undefined : parseTimestamp(from)
-  const toMs = to === undefined ? undefined : parseTimestamp(to)
-  if ((from !== undefined && fromMs === undefined) || (to !== undefined && toMs === undefined))
-    return 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
+  const range = rangeOf(text('from'), text('to'))
+  if (range === undefined) return noTimes
   return {
     from: replaySources.find((known) => known === given['of']) ?? 'dead-letters',
     destinationId: text('destination'),
     sourceId: text('source'),
     reason: text('reason'),
     messageId: text('messageId'),
-    fromMs,
-    toMs,
+    ...range,
   }
 }

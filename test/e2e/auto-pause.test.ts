@@ -150,7 +150,7 @@ test('a pause outlives all workers, none of which sends anything, and a replay t
   await Promise.all(before.map((worker) => worker.terminate()))
   await allPause(2)
   await until('all wait', async () => (await waitingForPaused()) === 2 * missed.length, waitMs)
-  const args = ['replay', 'events', '--destination', 'crm', '--json']
+  const args = ['replay', 'events', '--destination', 'crm', '--all', '--json']
   const { stdout } = await runSluice(args, scene.variables)
   const job: unknown = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
   expect(job).toMatchObject({ state: 'stopped', sent: { records: 0 } })

@@ -104,7 +104,7 @@ test('no secret, and no user, is in anything that a run writes, says, answers or
   expect(life).toContain('not accepted: [redacted] [redacted] [redacted] ')
   expect(JSON.parse(await ask('/v1/log/search', { user: userId })).records).toHaveLength(3)
   const selection = { of: 'dead-letters', destination: 'bad' }
-  await ask('/v1/replays/preview', selection)
+  await ask('/v1/replays/preview', { selection })
   const { id } = JSON.parse(await ask('/v1/replays', { selection }))
   await until('it is replayed', async () => (await ask(`/v1/replays/${id}`)).includes('"state":"done"'))
   for (const path of ['/v1/destinations', '/v1/log', '/v1/replays', '/v1/audit', '/v1/health'])

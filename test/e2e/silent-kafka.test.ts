@@ -57,7 +57,7 @@ async function silencedAt(sign: string, ...args: readonly string[]) {
 }
 
 test('a replay that is watched while Kafka goes silent ends with one line, and goes on without the command', async () => {
-  const { code, stdout, stderr } = await silencedAt('stops it', 'replay', 'dead-letters', '--json')
+  const { code, stdout, stderr } = await silencedAt('stops it', 'replay', 'dead-letters', '--all', '--json')
   const [begun = '', problem, ...more] = stderr.trimEnd().split('\n')
   expect(begun).toMatch(/^replay \S+: `sluice replay stop/)
   expect(problem).toMatch(/^sluice: Kafka at 127\.0\.0\.1:\d+ can not be used \(Kafka did not answer about /)

@@ -209,7 +209,7 @@ test('each role does its work with exactly the rights of docs/acls.md', async ()
     const admin = await startSluice({ ...variables('admin'), ...url }, { role: 'admin' })
     processes.push(admin)
     const selection = { of: 'events', destination: 'crm' }
-    const made = await ask(admin, '/v1/replays', { selection })
+    const made = await ask(admin, '/v1/replays', { selection, all: true })
     expect(made.status).toBe(201)
     const sent = Object(await made.json()).counted.records
     const crmBefore = receiver.requestsTo('/crm').length

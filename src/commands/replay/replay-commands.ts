@@ -38,7 +38,8 @@ Examples:
   sluice replay dead-letters --reason unknown_source --source shop
 
 The time is when it became a dead letter: hours after the message came, where its tries were used up. What was superseded, or whose user
-was deleted since, is left out when it would be sent. docs/replay.md`,
+was deleted since, is left out when it would be sent. What an earlier replay has sent is left out, unless you add
+--again. docs/replay.md`,
     )
 }
 
@@ -53,7 +54,8 @@ Examples:
   sluice replay events --destination warehouse --from 2026-07-21 --to 2026-07-22 --dry-run
   sluice replay events --destination warehouse --message-id order-4711
 
-Those that it has had come again, with the messageId that they had. docs/replay.md`,
+Those that it has had come again, with the messageId that they had. What an earlier replay has sent to it is left
+out, unless you add --again. docs/replay.md`,
     )
 }
 
@@ -69,7 +71,9 @@ function replayCommand(
     .option('--from <time>', `only from then on: ${times}`)
     .option('--to <time>', `only from before then: ${times}`)
     .option('--rate <number>', 'at most so many records a second (default: 1000)')
-    .option('--dry-run', 'count, and send nothing')
+    .option('--all', 'take everything: needed if nothing is selected')
+    .option('--again', 'also what an earlier replay has sent')
+    .option('--dry-run', 'count by destination and reason, and send nothing')
     .option('--detach', 'end when it is asked for, without waiting for its end')
     .option('--by <name>', 'who asks, for the audit trail (default: the user of this machine)')
     .option('--json', 'print JSON, one object a line')
@@ -87,6 +91,8 @@ function replayCommand(
             until: textOf(flags['to']),
             rate: textOf(flags['rate']),
             by: textOf(flags['by']),
+            isAll: flags['all'] === true,
+            isAgain: flags['again'] === true,
             isDryRun: flags['dryRun'] === true,
             isDetached: flags['detach'] === true,
             asJson: flags['json'] === true,

@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts'
 import { parseTimestamp } from '../../message/timestamp.ts'
 import { type Job, stateOf } from '../../replay/jobs.ts'
 import { passed } from '../../replay/pieces.ts'
-import { faultsOf, type ReplaySource } from '../../replay/selection.ts'
+import { faultsOf, type ReplaySource, takesEverything } from '../../replay/selection.ts'
 import { askKafka } from '../../roles/start/ask-kafka.ts'
 import { readCatalog } from '../../roles/start/open-catalog.ts'
 import { grouped, Progress, type Screen } from '../../roles/start/progress.ts'
@@ -13,6 +13,7 @@ import {
   defaultPerSecond,
   mostPerSecond,
   openReplayDesk,
+  type Preview,
   type ReplayDesk,
 } from '../../roles/operations/replay-desk.ts'
 import {
@@ -20,6 +21,7 @@ import {
   auditLine,
   clock,
   endLine,
+  groupData,
   jobData,
   jobLines,
   jobTable,
@@ -45,6 +47,10 @@ export type ReplayCommand = {
   /** The records per second, by default 1,000. */
   rate: string | undefined
   by: string | undefined
+  /** True to take everything, if no condition limits the records. */
+  isAll: boolean
+  /** True to send what other replays have sent, too. */
+  isAgain: boolean
   isDryRun: boolean
   /** True if the command ends once the replay is requested, without waiting for the end of the replay. */
   isDetached: boolean
@@ -65,17 +71,31 @@ export async function replay(run: Run, command: ReplayCommand): Promise<string[]
   const selection = { from, destinationId, sourceId, reason, messageId, fromMs, toMs }
   const [fault] = faultsOf(selection)
   if (fault !== undefined) throw new WrongUseError(`--${fault.field}: ${fault.problem}.`)
+  if (takesEverything(selection) && !command.isAll && !command.isDryRun)
+    throw new WrongUseError(takesAll(from))
   return atDesk(run, async (desk) => {
-    const preview = valueOf(await counting(desk, run, selection))
-    const found = command.asJson
-      ? [JSON.stringify({ selection: selectionData(selection), counted: tallyData(preview.tally) })]
-      : previewLines(preview)
+    const preview = valueOf(await counting(desk, run, selection, command.isAgain))
+    const found = command.asJson ? [JSON.stringify(previewJson(preview))] : previewLines(preview)
     if (command.isDryRun) return command.asJson ? found : [...found, 'nothing sent']
     if (preview.tally.records === 0) return command.asJson ? found : [...found, 'nothing to send']
     const job = await desk.create(preview, { perSecond, by: command.by ?? whoIsThis() })
     if (!command.isDetached) return [...found, ...(await watch(desk, run, job, command.asJson))]
     return [...found, ...(command.asJson ? [JSON.stringify(jobData(job))] : jobLines(job))]
   })
+}
+
+function takesAll(from: ReplaySource): string {
+  const flags = from === 'events' ? '' : '--destination, --reason, '
+  const what = from === 'events' ? 'events' : 'dead letters'
+  return `this would send all ${what} that Kafka still has: say which, by ${flags}--source, --message-id, --from or --to, or add --all. --dry-run counts them, and sends nothing.`
+}
+
+function previewJson({ selection, tally, groups }: Preview) {
+  return {
+    selection: selectionData(selection),
+    counted: tallyData(tally),
+    groups: groups.map(groupData),
+  }
 }
 
 export type ReplayLookup = { asJson: boolean; by?: string | undefined }
@@ -91,7 +111,7 @@ export function listReplays(run: Run, { asJson }: ReplayLookup): Promise<string[
 export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Promise<string[]> {
   return atDesk(run, async (desk) => {
     const job = valueOf(await desk.show(id))
-    const audit = (await desk.audit()).filter((entry) => entry.job === id)
+    const audit = (await desk.audit({ job: id })).entries.toReversed()
     if (asJson) return [JSON.stringify({ ...jobData(job), audit: audit.map(auditData) })]
     return [...jobLines(job), ...audit.map(auditLine)]
   })
@@ -136,10 +156,12 @@ async function counting(
   desk: ReplayDesk,
   { screen }: Run,
   selection: Parameters<ReplayDesk['preview']>[0],
+  isAgain: boolean,
 ): ReturnType<ReplayDesk['preview']> {
   let progress: Progress | undefined
   try {
     return await desk.preview(selection, {
+      isAgain,
       onProgress(done, all, { records }) {
         progress ??= new Progress(screen, 'counting', all)
         progress.at(done, () => `${grouped(records)} found`)

@@ -5,6 +5,7 @@ import { GroupLagReader } from '../../kafka/other-groups/group-lag.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
 import { within } from '../../async/within.ts'
+import { OtherReplays } from '../../replay/other-replays.ts'
 import { ReplayRunner } from '../../replay/runner.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { createReplayObserver } from '../../telemetry/replay-observer.ts'
@@ -67,9 +68,12 @@ export async function openReplays({
     isOwner: () => group.isMember,
     backlog: (destinationId) => replayBacklog(following, destinationId),
     remainder: (written) => replayRemainder(following, written),
-    open: ({ order: { id, selection, topicId } }) => ({
-      pieces: reading.pieces(selection.from, topicId),
-      choose: reading.choose({ selection, jobId: id, catalog }),
+    open: ({ order }) => ({
+      pieces: reading.pieces(order.selection.from, order.topicId),
+      choose: reading.choose(
+        { selection: order.selection, jobId: order.id, catalog },
+        order.again === true ? undefined : new OtherReplays(jobs.jobs, order),
+      ),
     }),
     observer: createReplayObserver({ metrics, log }),
   })

@@ -5,10 +5,13 @@ import { createPartitionReader, offsetRanges } from '../../kafka/read/partition-
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { countPartitions } from '../../topics/topic-partitions.ts'
 import type { ReplayCatalog } from '../../replay/chosen.ts'
+import type { AuditPage, AuditQuery } from '../../replay/audit-trail.ts'
 import { count } from '../../replay/count.ts'
 import type { AuditEntry, JobOrder, OffsetRange } from '../../replay/job.ts'
 import type { JobLog } from '../../replay/job-log.ts'
 import { type Job, stateOf } from '../../replay/jobs.ts'
+import type { Group } from '../../replay/groups.ts'
+import { OtherReplays } from '../../replay/other-replays.ts'
 import { passed } from '../../replay/pieces.ts'
 import { describeSelection, faultsOf, type Selection } from '../../replay/selection.ts'
 import type { Tally } from '../../replay/replay-tally.ts'
@@ -31,6 +34,10 @@ export type Preview = {
   /** The id of the topic that was counted. `undefined` if it isn't known. */
   readonly topicId?: string | undefined
   readonly tally: Tally
+  /** The records that would be sent, by destination and reason. */
+  readonly groups: readonly Group[]
+  /** True if those that other replays have sent were counted, too. */
+  readonly isAgain: boolean
   /** False if the time for the count ended before all records were read. */
   readonly isComplete: boolean
 }
@@ -56,6 +63,8 @@ export type ReplayDesk = {
   preview(
     selection: Selection,
     how: {
+      /** True to count what other replays have sent, too. */
+      readonly isAgain?: boolean
       /** The time, by `performance.now()`, at which the count ends, complete or not. */
       readonly untilMs?: number
       /** Called with the number of offsets that were read so far, and the number of all offsets to read. */
@@ -66,7 +75,13 @@ export type ReplayDesk = {
   list(): Promise<readonly Job[]>
   show(id: string): Promise<DeskAnswer<Job>>
   wish(id: string, state: 'run' | 'stop', by: string): Promise<DeskAnswer<Job>>
-  audit(): Promise<readonly AuditEntry[]>
+  audit(query: AuditQuery): Promise<AuditPage & { readonly completeSinceMs: number | undefined }>
+  /** Writes an entry of the audit trail about an action that is none of this desk's. */
+  tell(deed: Omit<AuditEntry, 'atMs'>): Promise<void>
+  /** Returns the tokens of the admin API that were seen last. `undefined` if none were. */
+  tokens(): Promise<readonly string[] | undefined>
+  /** Writes which tokens there are now, and an entry of the audit trail that describes the changes. */
+  tellTokens(present: readonly string[], changes: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -136,38 +151,50 @@ class Desk implements ReplayDesk {
 
   async preview(
     selection: Selection,
-    { untilMs, onProgress }: Parameters<ReplayDesk['preview']>[1],
+    { isAgain = false, untilMs, onProgress }: Parameters<ReplayDesk['preview']>[1],
   ): Promise<DeskAnswer<Preview>> {
-    const { config, kafka, catalog, reading } = this.#parts
+    const { config, kafka, catalog, reading, jobs } = this.#parts
     const problem = problemOf(selection, catalog())
     if (problem !== undefined) return { ok: false, kind: 'invalid', problem }
     const topics = topicNames(config)
     const topic = selection.from === 'events' ? topics.events : topics.deadLetters
     const topicId = await reading.topicId(selection.from)
+    if (!isAgain) await jobs.update()
+    const others = isAgain ? undefined : new OtherReplays(jobs.jobs, { selection, topicId })
     const ranges = await offsetRanges(kafka, topic, selection)
     const { all } = passed(ranges, [])
     const counted = await count({
       ranges,
       pieces: reading.pieces(selection.from),
-      choose: reading.choose({ selection, jobId: '', catalog }),
+      choose: reading.choose({ selection, jobId: '', catalog }, others),
       ...(untilMs !== undefined && { untilMs }),
       ...(onProgress !== undefined && {
         onProgress: (done: number, sum: Tally) => onProgress(done, all, sum),
       }),
     })
     if (counted === 'lost') return lostWhileCounted(topic)
-    return { ok: true, value: { selection, ranges, topicId, ...counted } }
+    return { ok: true, value: { selection, ranges, topicId, isAgain, ...counted } }
   }
 
   async create(
-    { selection, ranges, topicId, tally, isComplete }: Preview,
+    { selection, ranges, topicId, tally, isAgain, isComplete }: Preview,
     { perSecond, by }: Parameters<ReplayDesk['create']>[1],
   ): Promise<Job> {
     const { jobs } = this.#parts
     const atMs = Date.now()
     const counted = isComplete ? tally : undefined
-    const order: JobOrder = { id: newId(atMs), selection, ranges, topicId, perSecond, by, atMs, counted }
-    const detail = describeSelection(selection)
+    const order: JobOrder = {
+      id: newId(atMs),
+      selection,
+      ranges,
+      topicId,
+      perSecond,
+      by,
+      atMs,
+      counted,
+      ...(isAgain && { again: true }),
+    }
+    const detail = `${describeSelection(selection)}${isAgain ? ', also what was replayed before' : ''}`
     await jobs.write(
       { kind: 'order', order },
       auditRecord({ action: 'created', job: order.id, by, detail, records: counted?.records }),
@@ -181,7 +208,9 @@ class Desk implements ReplayDesk {
   async list(): Promise<readonly Job[]> {
     const { jobs } = this.#parts
     await jobs.update()
-    return [...jobs.jobs.all()].sort((one, other) => other.order.atMs - one.order.atMs)
+    return [...jobs.jobs.all()].sort(
+      ({ order: one }, { order: other }) => other.atMs - one.atMs || (other.id < one.id ? -1 : 1),
+    )
   }
 
   async show(id: string): Promise<DeskAnswer<Job>> {
@@ -208,10 +237,28 @@ class Desk implements ReplayDesk {
     return this.show(id)
   }
 
-  async audit(): Promise<readonly AuditEntry[]> {
+  async audit(query: AuditQuery): ReturnType<ReplayDesk['audit']> {
     const { jobs } = this.#parts
     await jobs.update()
-    return jobs.jobs.audit
+    const { audit } = jobs.jobs
+    return { ...audit.page(query), completeSinceMs: audit.completeSinceMs }
+  }
+
+  tell(deed: Omit<AuditEntry, 'atMs'>): Promise<void> {
+    return this.#parts.jobs.write(auditRecord(deed))
+  }
+
+  async tokens(): Promise<readonly string[] | undefined> {
+    const { jobs } = this.#parts
+    await jobs.update()
+    return jobs.jobs.tokens
+  }
+
+  tellTokens(present: readonly string[], changes: string): Promise<void> {
+    return this.#parts.jobs.write(
+      { kind: 'tokens', tokens: present },
+      auditRecord({ action: 'tokens_changed', by: 'the token file', detail: changes }),
+    )
   }
 
   async stop(): Promise<void> {

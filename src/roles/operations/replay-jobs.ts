@@ -8,11 +8,12 @@ import { untilAborted } from '../../async/until-aborted.ts'
 import type { LogPiece, PartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { Decoder } from '../../schema-registry/decoder.ts'
 import { magicByte } from '../../schema-registry/frame.ts'
-import type { Choice, Chosen, SourceRecord } from '../../replay/chosen.ts'
+import { type Choice, type Chosen, leaveOut, type SourceRecord } from '../../replay/chosen.ts'
 import { chooseEvent } from '../../replay/event.ts'
 import type { AuditEntry, JobRecord } from '../../replay/job.ts'
 import { JobLog, type JobLogOptions } from '../../replay/job-log.ts'
 import { chooseLetter, isRefusedEvent } from '../../replay/letter.ts'
+import type { OtherReplays } from '../../replay/other-replays.ts'
 import type { Pieces } from '../../replay/pieces.ts'
 import type { TopicNames } from '../../topics/topics.ts'
 import { openDecoder } from '../start/schema-registry.ts'
@@ -53,7 +54,11 @@ export type ReplayReading = {
   pieces(from: Choice['selection']['from'], topicId?: string): Pieces
   /** Returns the present id of this topic. `undefined` if the brokers give topics no ids. */
   topicId(from: Choice['selection']['from']): Promise<string | undefined>
-  choose(choice: Omit<Choice, 'topics' | 'limits' | 'partitions'>): (record: SourceRecord) => Chosen
+  /** `others`: leaves out what these have sent. `undefined`: sends it again. */
+  choose(
+    choice: Omit<Choice, 'topics' | 'limits' | 'partitions'>,
+    others: OtherReplays | undefined,
+  ): (record: SourceRecord) => Chosen
   stop(): void
 }
 
@@ -105,7 +110,7 @@ export async function openReplayReading(
         return plain
       })
     },
-    choose(choice) {
+    choose(choice, others) {
       const whole: Choice = {
         ...choice,
         topics,
@@ -113,10 +118,16 @@ export async function openReplayReading(
         partitions: config.topics.partitions,
       }
       const chooses = choice.selection.from === 'events' ? chooseEvent : chooseLetter
-      return (record) => chooses(record, whole)
+      return (record) => withoutSent(record, chooses(record, whole), others)
     },
     stop: () => decoder.stop(),
   }
+}
+
+function withoutSent(record: SourceRecord, chosen: Chosen, others: OtherReplays | undefined): Chosen {
+  if (chosen.kind !== 'send' || others === undefined) return chosen
+  const messageId = chosen.records[0]?.headers['message-id']
+  return others.haveSent(record, messageId) ? leaveOut('already_replayed') : chosen
 }
 
 function topicOf(from: Choice['selection']['from'], topics: TopicNames): string {

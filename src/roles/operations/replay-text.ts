@@ -1,6 +1,7 @@
 import { plain } from '../../delivery-log/lines.ts'
-import type { AuditEntry } from '../../replay/job.ts'
+import type { FoldedEntry } from '../../replay/audit-trail.ts'
 import { type Job, stateOf } from '../../replay/jobs.ts'
+import type { Group } from '../../replay/groups.ts'
 import { passed } from '../../replay/pieces.ts'
 import { describeSelection } from '../../replay/selection.ts'
 import { leftOutCount, type Tally } from '../../replay/replay-tally.ts'
@@ -25,14 +26,38 @@ const meanings: Readonly<Record<LeftOutReason, string>> = {
   no_destination: 'are from a source to which no destination is connected',
   filtered: 'are excluded by their integrations, or by the filter of the destination',
   too_large: 'are larger than any topic takes',
+  already_replayed: 'another replay has sent or is about to: --again sends them all the same',
 }
 
-export function previewLines({ selection, tally, isComplete }: Preview): string[] {
+/** The most groups of a preview that are printed. `--json` has more. */
+const mostGroupLines = 20
+
+export function previewLines({ selection, tally, groups, isComplete }: Preview): string[] {
   return [
     `asked    ${describeSelection(selection)}`,
     `found    ${counted(tally.records, 'record')}, ${inBytes(tally.bytes)}${isComplete ? '' : ', and more: not all was looked at'}`,
+    ...groupLines(groups),
     ...leftOutLines(tally),
   ].map(plain)
+}
+
+function groupLines(groups: readonly Group[]): string[] {
+  const rows = groups
+    .slice(0, mostGroupLines)
+    .map(({ destinationId = '-', reason = '-', records, bytes }) => [
+      `  ${grouped(records)}`,
+      inBytes(bytes),
+      `to ${destinationId}`,
+      reason,
+    ])
+  const rest = groups.slice(mostGroupLines)
+  if (rest.length === 0) return aligned(rows)
+  const records = rest.reduce((sum, group) => sum + group.records, 0)
+  return [...aligned(rows), `  ${grouped(records)} in ${counted(rest.length, 'other group')}: see --json`]
+}
+
+export function groupData({ destinationId, reason, records, bytes }: Group) {
+  return { destination: destinationId ?? null, reason: reason ?? null, records, bytes }
 }
 
 function leftOutLines(tally: Tally): string[] {
@@ -61,9 +86,10 @@ export function jobLines(job: Job): string[] {
   return lines.map(plain)
 }
 
-export function auditLine({ atMs, action, by, records, detail }: AuditEntry): string {
+export function auditLine({ atMs, lastMs, count: times, action, by, records, detail }: FoldedEntry): string {
+  const folded = times === 1 ? '' : `, ${grouped(times)} times until ${new Date(lastMs).toISOString()}`
   const count = records === undefined ? '' : `, ${grouped(records)} records`
-  return plain(`${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${count}: ${detail}`)
+  return plain(`${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${folded}${count}: ${detail}`)
 }
 
 /** Returns a table with one line per replay, newest first. */
@@ -92,6 +118,7 @@ export function jobData(job: Job) {
     detail: wish.detail ?? '',
     selection: selectionData(order.selection),
     perSecond: order.perSecond,
+    again: order.again === true,
     createdBy: order.by,
     createdAt: new Date(order.atMs).toISOString(),
     counted: order.counted === undefined ? null : tallyData(order.counted),
@@ -168,9 +195,21 @@ function ordinal(count: number): string {
   return count === 1 ? 'first' : `${count}.`
 }
 
-export function auditData({ atMs, by, action, job, destination, records, detail }: AuditEntry) {
+export function auditData({
+  atMs,
+  lastMs,
+  count: times,
+  by,
+  action,
+  job,
+  destination,
+  ...rest
+}: FoldedEntry) {
+  const { records, detail } = rest
   return {
     at: new Date(atMs).toISOString(),
+    lastAt: new Date(lastMs).toISOString(),
+    count: times,
     by,
     action,
     replay: job ?? null,

@@ -142,9 +142,13 @@ describe.each(adminRoutes)('$method $path', (route) => {
 test('replays are counted, asked for, listed, stopped and resumed, and who did it is told', async () => {
   const token = tokens.operate
   const selection = { of: 'dead-letters', destination: 'erp' }
-  const preview = await call('POST', '/v1/replays/preview', { token, body: selection })
-  expect(preview.json).toMatchObject({ selection, counted: { records: 3, leftOut: {} }, isComplete: true })
-  const made = await call('POST', '/v1/replays', { token, body: { selection, perSecond: 5 } })
+  const preview = await call('POST', '/v1/replays/preview', { token, body: { selection } })
+  const groups = [{ destination: 'erp', reason: 'expired', records: 3 }]
+  const counts = { counted: { records: 3, leftOut: {} }, isComplete: true }
+  expect(preview.json).toMatchObject({ selection, ...counts, groups })
+  const body = { selection, perSecond: 5 }
+  expect((await call('POST', '/v1/replays/preview', { token, body })).json).toEqual(preview.json)
+  const made = await call('POST', '/v1/replays', { token, body })
   expect(made).toMatchObject({
     status: 201,
     json: { state: 'waiting', selection, perSecond: 5, createdBy: 'operate-er', counted: { records: 3 } },
@@ -167,8 +171,94 @@ test('replays are counted, asked for, listed, stopped and resumed, and who did i
   ])
 })
 
+test('what a replay sends is left out of the next, unless it is asked for again', async () => {
+  const { operate: token } = tokens
+  const selection = { of: 'dead-letters', source: 'shop', reason: 'expired' }
+  const previewed = async (body: object) =>
+    (await call('POST', '/v1/replays/preview', { token, body: { selection, ...body } })).json
+  const leftOut = { already_replayed: 3 }
+  expect(await previewed({})).toMatchObject({ counted: { records: 0, leftOut }, groups: [], again: false })
+  const refused = await call('POST', '/v1/replays', { token, body: { selection } })
+  expect(refused).toMatchObject({ status: 409, json: { type: '/problems/conflict' } })
+  expect(refused.json.detail).toContain('"again": true')
+  expect(await previewed({ again: true })).toMatchObject({
+    counted: { records: 3, leftOut: {} },
+    again: true,
+  })
+  const { stdout } = await runToEnd(['replay', 'dead-letters', '--all', '--json'], scene.variables)
+  expect(JSON.parse(stdout)).toMatchObject({ counted: { records: 0, leftOut }, groups: [] })
+  const again = await runToEnd(['replay', 'dead-letters', '--again', '--dry-run'], scene.variables)
+  expect(again.stdout).toMatch(/\nfound +3 records, .*\n +3 +[\d.]+ \S+ +to erp +expired\nnothing sent\n$/)
+})
+
+async function auditOf(
+  query: string,
+): Promise<{ entries: Record<string, unknown>[]; cursor: string | null }> {
+  const { json } = await call('GET', `/v1/audit?${query}`, { token: tokens.admin })
+  const { cursor } = json
+  return { entries: Object(json['entries']), cursor: typeof cursor === 'string' ? cursor : null }
+}
+
+test('who stops and resumes a replay again and again does not push others out of the audit trail', async () => {
+  const { json } = await call('GET', '/v1/replays', { token: tokens.read })
+  const [first]: { id: string }[] = Object(json['replays'])
+  const id = first?.id ?? ''
+  const since = new Date().toISOString()
+  for (let time = 1; time <= 10; time++)
+    for (const wish of ['stop', 'resume'])
+      await call('POST', `/v1/replays/${id}/${wish}`, { token: tokens.operate })
+  const { entries } = await auditOf(`from=${since}`)
+  const ofReplay = entries.filter(({ replay }) => replay === id)
+  expect(ofReplay.map(({ action, by }) => [action, by])).toEqual([
+    ['resumed', 'operate-er'],
+    ['stopped', 'operate-er'],
+  ])
+  for (const { count } of ofReplay) expect(count).toBeGreaterThanOrEqual(10)
+  expect((await auditOf(`to=2020-01-01`)).entries).toEqual([])
+  expect(await call('GET', '/v1/audit?from=yesterday..', { token: tokens.admin })).toMatchObject({
+    status: 400,
+  })
+})
+
+test('pages of the audit trail have all entries, down to the tokens that were seen at the start', async () => {
+  const found: Record<string, unknown>[] = []
+  let next: string | null = ''
+  while (next !== null) {
+    const { entries, cursor } = await auditOf(`limit=1${next === '' ? '' : `&cursor=${next}`}`)
+    expect(entries.length).toBeLessThanOrEqual(1)
+    found.push(...entries)
+    next = cursor
+  }
+  const whole = await auditOf('limit=1000')
+  expect(found).toEqual(whole.entries)
+  expect(whole.cursor).toBeNull()
+  expect(found.at(-1)).toMatchObject({ by: 'the token file', action: 'tokens_changed' })
+  expect(found.at(-1)?.['detail']).toMatch(/^first seen: \+read-er read [0-9a-f]{8}, \+operate-er operate /)
+})
+
+async function listReplays(query: string): Promise<Record<string, unknown>> {
+  return (await call('GET', `/v1/replays?${query}`, { token: tokens.read })).json
+}
+
+test('pages of the list of replays have all of them', async () => {
+  const selection = { of: 'dead-letters', destination: 'erp' }
+  for (let time = 1; time <= 2; time++)
+    await call('POST', '/v1/replays', { token: tokens.operate, body: { selection, again: true } })
+  const whole = await listReplays('limit=1000')
+  const found: unknown[] = []
+  let query = 'limit=1'
+  while (query !== '') {
+    const { replays, cursor } = await listReplays(query)
+    found.push(...Object(replays))
+    query = typeof cursor === 'string' ? `limit=1&cursor=${cursor}` : ''
+  }
+  expect(whole['cursor']).toBeNull()
+  expect(found).toHaveLength(3)
+  expect(found).toEqual(whole['replays'])
+})
+
 async function counted(range: object) {
-  const body = { of: 'dead-letters', destination: 'erp', ...range }
+  const body = { selection: { of: 'dead-letters', destination: 'erp', ...range }, again: true }
   return (await call('POST', '/v1/replays/preview', { token: tokens.operate, body })).json
 }
 
@@ -276,6 +366,14 @@ test('a destination is tested with a message of one’s own, and the answer says
   const [request] = receiver.requestsTo('/good')
   expect(request?.headers['x-sluice-test']).toBe('true')
   expect(JSON.parse(String(request?.body))).toMatchObject({ version: 1, type: 'identify', messageId: 'm1' })
+  expect((await auditOf('limit=1')).entries).toMatchObject([
+    {
+      by: 'operate-er',
+      action: 'destination_tested',
+      destination: 'tested',
+      detail: 'its URL "good"',
+    },
+  ])
   await until('the log says who tested it', () =>
     admin.log.some(
       ({ msg, messageId, by }) =>
@@ -311,13 +409,21 @@ test.each([
     400,
   ],
   ['POST', '/v1/replays/preview', '{', 400],
-  ['POST', '/v1/replays/preview', { of: 'nothing' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'events' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', from: 'yesterday' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', from: '2026-01-02', to: '2026-01-01' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', destination: 'nobody' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', destination: 'away' }, 400],
-  ['POST', '/v1/replays/preview', { of: 'dead-letters', other: 1 }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'nothing' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'events' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', from: 'yesterday' } }, 400],
+  [
+    'POST',
+    '/v1/replays/preview',
+    { selection: { of: 'dead-letters', from: '2026-01-02', to: '2026-01-01' } },
+    400,
+  ],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', destination: 'nobody' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', destination: 'away' } }, 400],
+  ['POST', '/v1/replays/preview', { selection: { of: 'dead-letters', other: 1 } }, 400],
+  ['POST', '/v1/replays/preview', { of: 'dead-letters' }, 400],
+  ['POST', '/v1/replays', { selection: { of: 'dead-letters' } }, 400],
+  ['POST', '/v1/replays', { selection: { of: 'events', destination: 'erp' } }, 400],
   ['POST', '/v1/replays', { selection: { of: 'dead-letters' }, perSecond: 0 }, 400],
   ['POST', '/v1/replays', { selection: { of: 'dead-letters', messageId: 'nobody' } }, 409],
   ['POST', '/v1/replays/preview', `"${'x'.repeat(70_000)}"`, 413],
@@ -373,6 +479,10 @@ test('a token that is taken out of the file is refused within seconds, and a bro
     async () => (await call('GET', '/v1/health', { token: tokens.read })).status === 401,
   )
   expect((await call('GET', '/v1/health', { token: tokens.admin })).status).toBe(200)
+  await until('the audit trail has it', async () => {
+    const { entries } = await auditOf('limit=1')
+    return /^-read-er read [0-9a-f]{8}$/.test(String(entries[0]?.['detail']))
+  })
   writeFileSync(tokens.file, before)
   await until(
     'it counts again',
@@ -405,7 +515,7 @@ test.each([
 
 test('SIGTERM lets it answer what is there, and ends it', async () => {
   const other = await startSluice(scene.variables, { role: 'admin' })
-  const body = JSON.stringify({ of: 'dead-letters' })
+  const body = JSON.stringify({ selection: { of: 'dead-letters' } })
   const socket = connect(other.adminPort, '127.0.0.1')
   let answered = ''
   socket.on('data', (chunk: Buffer) => (answered += chunk.toString()))

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createUserHash, hexOfUser } from '../../../src/delivery-log/user-hash.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { logForAdmin, recordsInLog, testAdminLog, userKey } from '../../support/admin-log.ts'
@@ -150,4 +151,18 @@ test('a search by user says what to set where there is no key', async () => {
   } finally {
     await admin.kill()
   }
+})
+
+test('the audit trail says who has searched by user, and names the user as the log does', async () => {
+  for (const path of ['/v1/log/search', '/v1/log/stats'])
+    expect((await call(path, { user: 'user-4711', from: '2020-01-01' })).status).toBe(200)
+  const response = await fetch(`http://127.0.0.1:${byUrl.adminPort}/v1/audit`, {
+    headers: { authorization: `Bearer ${tokens.admin}` },
+  })
+  const text = await response.text()
+  expect(text).not.toContain('user-4711')
+  const detail = `user ${hexOfUser(createUserHash(userKey), 'user-4711')}`
+  expect(JSON.parse(text).entries).toContainEqual(
+    expect.objectContaining({ by: 'read-er', action: 'user_searched', detail, count: 2 }),
+  )
 })

@@ -16,6 +16,8 @@ test.each([
     '--to',
   ],
   ['a reason that no dead letter has', ['replay', 'dead-letters', '--reason', 'expird'], 'expired,'],
+  ['a replay of all dead letters that nobody asked for', ['replay', 'dead-letters'], '--all'],
+  ['a replay of all events that nobody asked for', ['replay', 'events', '--destination', 'crm'], '--all'],
   ['a dry run of what has none', ['topics', 'grow', '--clean', '--dry-run'], '--dry-run'],
   ['a growth that is to be abandoned and dry', ['topics', 'grow', '--abandon', '--dry-run'], '--dry-run'],
   ['a growth and the removal of old topics', ['topics', 'grow', '48', '--clean'], '--clean'],

@@ -39,7 +39,9 @@ const sent = {
   headers: { 'destination-id': 'crm' },
 }
 
-/** Runs the replay. Each record that is read is sent. `left` says how many are not settled. */
+const bare = { key: null, value: null, headers: {}, timestampMs: 0, partition: 0 }
+
+/** Runs the replay. Each record that is read is sent, unless it has a key. `left` says how many are not settled. */
 async function run(
   log: JobLog,
   owner: string,
@@ -53,7 +55,8 @@ async function run(
     owner,
     log,
     pieces: { piece },
-    choose: () => ({ kind: 'send', records: [sent] }),
+    choose: ({ key }) =>
+      key === null ? { kind: 'send', records: [sent] } : { kind: 'left_out', why: 'source_off' },
     produce: async () => 'acknowledged',
     isOwner: () => true,
     backlog: async () => 0,
@@ -76,7 +79,7 @@ test('the audit trail says who takes a replay over, and not that an owner tries 
   const log = await logOfOne()
   for (let time = 1; time <= 2; time++) await expect(run(log, 'w1', fails)).rejects.toThrow('does not answer')
   await run(log, 'w2', async ({ to }) => ({ records: [], next: to }))
-  expect(log.jobs.audit.map(({ by, action }) => `${by} ${action}`)).toEqual([
+  expect(log.jobs.audit.all.map(({ by, action }) => `${by} ${action}`)).toEqual([
     'w1 begun',
     'w2 taken_over',
     'w2 done',
@@ -99,13 +102,26 @@ test('the tries of an owner write one record of progress, however many they are'
   expect(log.jobs.get('job-1')?.progress).toMatchObject({ term: 2, owner: 'w2', isOver: true })
 })
 
+test('the progress says which selected records were not sent, so that a later replay sends them', async () => {
+  const log = await logOfOne()
+  const key = Buffer.from('left out')
+  const records = [3, 4, 5].map((offset) => ({ ...bare, offset, key: offset === 4 ? null : key }))
+  await run(log, 'w1', async ({ to }) => ({ records, next: to }))
+  expect(log.jobs.get('job-1')?.progress).toMatchObject({
+    unsent: [
+      [0, 3, 4],
+      [0, 5, 6],
+    ],
+  })
+})
+
 test('a replay stops, and says why, if its topic has lost the records that it was to read', async () => {
   const log = await logOfOne()
   await run(log, 'w1', async () => 'lost')
   const job = log.jobs.get('job-1')
   expect(job && stateOf(job)).toBe('stopped')
   expect(job?.wish.detail).toContain('partition 0 ends before offset 10')
-  expect(log.jobs.audit.map(({ action }) => action)).toEqual(['begun', 'stopped'])
+  expect(log.jobs.audit.all.map(({ action }) => action)).toEqual(['begun', 'stopped'])
 })
 
 test('a replay stops, and says why, if its topic was created again', async () => {
@@ -116,10 +132,7 @@ test('a replay stops, and says why, if its topic was created again', async () =>
   expect(job?.wish.detail).toContain('was deleted and created again')
 })
 
-const one: Pieces['piece'] = async ({ to }) => {
-  const record = { offset: to - 1, key: null, value: null, headers: {}, timestampMs: 0, partition: 0 }
-  return { records: [record], next: to }
-}
+const one: Pieces['piece'] = async ({ to }) => ({ records: [{ ...bare, offset: to - 1 }], next: to })
 
 test('a replay whose records are all handed over is done only when none of them waits, and says how many do', async () => {
   const log = await logOfOne()
@@ -140,7 +153,7 @@ test('a replay whose records are all handed over is done only when none of them 
   ])
   const job = log.jobs.get('job-1')
   expect(job && stateOf(job)).toBe('done')
-  expect(log.jobs.audit.map(({ action }) => action)).toEqual(['begun', 'done'])
+  expect(log.jobs.audit.all.map(({ action }) => action)).toEqual(['begun', 'done'])
 })
 
 test('another owner goes on waiting, and sends nothing again', async () => {

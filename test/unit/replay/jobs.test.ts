@@ -32,7 +32,8 @@ const { id } = order
 const records: readonly JobRecord[] = [
   { kind: 'order', order },
   { kind: 'wish', id, wish: { state: 'stop', by: 'ben', atMs: 7, detail: 'the destination is off' } },
-  { kind: 'progress', id, progress: progressOf({ offsets: [4, 3], note: 3 }) },
+  { kind: 'progress', id, progress: progressOf({ offsets: [4, 3], note: 3, unsent: [[0, 1, 2]] }) },
+  { kind: 'order', order: { ...order, again: true } },
   {
     kind: 'audit',
     key: 'k',
@@ -110,14 +111,24 @@ describe('of a replay', () => {
     expect(stateOf(jobOf(asked, stop, noted({ isOver: true })))).toBe('done')
   })
 
-  test('that is done a worker keeps no offsets, which would fill its memory over months', () => {
-    const over = noted({ note: 7, isOver: true })
-    const slim = { order: { ...order, ranges: [] }, progress: { note: 7, offsets: [], isOver: true } }
-    expect(jobOf(asked, noted({}), over)).toMatchObject(slim)
-    expect(jobOf(over, asked)).toMatchObject(slim)
+  test('that is done a worker keeps no offsets but of the last thousand, or they would fill its memory over months', () => {
+    const over = noted({ note: 7, isOver: true, unsent: [[0, 1, 2]] })
+    const kept = { order, progress: { note: 7, offsets: [], unsent: [[0, 1, 2]], isOver: true } }
+    expect(jobOf(asked, noted({}), over)).toMatchObject(kept)
+    expect(jobOf(over, asked)).toMatchObject(kept)
+    const others = Array.from({ length: 1_000 }, (_, index): readonly JobRecord[] => [
+      { kind: 'order', order: { ...order, id: `other-${index}` } },
+      { kind: 'progress', id: `other-${index}`, progress: progressOf({ isOver: true }) },
+    ]).flat()
+    const slim = {
+      order: { ...order, ranges: [] },
+      progress: { note: 7, offsets: [], unsent: [], isOver: true },
+    }
+    expect(jobOf(asked, over, ...others)).toMatchObject(slim)
     const audited = new Jobs(true)
-    for (const record of [asked, over]) audited.take(record)
+    for (const record of [asked, over, ...others]) audited.take(record)
     expect(audited.get(id)).toMatchObject({ order, progress: { offsets: [0, 3] } })
+    expect([...audited.remembered()].map((job) => job.order.id)).not.toContain(id)
   })
 
   test('the order of the records after compaction does not matter', () => {

@@ -7,7 +7,7 @@ const token = { name: 'ann', right: 'operate' } as const
 const preview = {
   params: {},
   query: {},
-  body: { of: 'dead-letters' },
+  body: { selection: { of: 'dead-letters' } },
   conditions: { ifMatch: undefined, ifNoneMatch: undefined },
   token,
 }
@@ -17,7 +17,16 @@ function failing(error: Error): ReplayDesk {
   const fail = async (): Promise<never> => {
     throw error
   }
-  const others = { create: fail, list: fail, show: fail, wish: fail, audit: fail }
+  const others = {
+    tell: fail,
+    tokens: fail,
+    tellTokens: fail,
+    create: fail,
+    list: fail,
+    show: fail,
+    wish: fail,
+    audit: fail,
+  }
   return { ...others, preview: fail, stop: async () => undefined }
 }
 

@@ -13,12 +13,18 @@ function failing(error: Error): LogQuery {
   return { find: fail, search: fail, counts: fail, percentiles: fail, status: fail, close: async () => {} }
 }
 
+const unanswered = {
+  tell: async (): Promise<never> => {
+    throw new Error('Kafka does not answer')
+  },
+}
+
 function askedOf(query: LogQuery) {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error('the default settings are refused')
   const warnings: string[] = []
   const log = pino({}, { write: (line) => void warnings.push(String(readJson(line)['msg'])) })
-  const { calls } = logCalls({ config: read.config, log, query })
+  const { calls } = logCalls({ config: read.config, log, query, desk: unanswered })
   return {
     answer: calls.show_log({
       params: {},
@@ -49,4 +55,24 @@ test.each([
 test('a server that does not answer is no fault of Sluice', async () => {
   const unreached = new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') })
   expect(await askedOf(failing(unreached)).answer).toMatchObject({ status: 503 })
+})
+
+test('a search by user that can not be written into the audit trail is not done', async () => {
+  const read = readConfig({ env: { SLUICE_ATTEMPTS_USER_KEY: 'a key of sixteen or more' } })
+  if (!read.ok) throw new Error(read.message)
+  const log = pino({ level: 'silent' })
+  const { calls } = logCalls({
+    config: read.config,
+    log,
+    query: failing(new Error('asked')),
+    desk: unanswered,
+  })
+  const token = { name: 'ops', right: 'read' } as const
+  const conditions = { ifMatch: undefined, ifNoneMatch: undefined }
+  const asked = { params: {}, query: {}, conditions, token, body: { user: 'user-1' } }
+  for (const call of [calls.search_log, calls.count_log])
+    expect(await call(asked)).toMatchObject({
+      status: 503,
+      body: { detail: expect.stringContaining('audit trail') },
+    })
 })

@@ -36,7 +36,7 @@ test('a replay that Kafka has stored is created, though Kafka answers nothing af
   const tally = { records: 2, bytes: 20, leftOut: {} }
   const selection = { from: 'dead-letters' } as const
   const job = await desk.create(
-    { selection, ranges: [{ start: 0, end: 2 }], tally, isComplete: true },
+    { selection, ranges: [{ start: 0, end: 2 }], tally, groups: [], isAgain: false, isComplete: true },
     { perSecond: 10, by: 'ann' },
   )
   expect(written).toHaveLength(2)

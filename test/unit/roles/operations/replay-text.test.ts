@@ -12,9 +12,19 @@ const job: Job = {
 }
 
 test('a terminal gets no control characters of what senders and askers wrote', () => {
-  const entry = { atMs: 0, by: hostile, action: 'created', job: job.order.id, detail: hostile } as const
+  const groups = [{ destinationId: hostile, reason: hostile, records: 1, bytes: 10 }]
+  const entry = {
+    atMs: 0,
+    by: hostile,
+    action: 'created',
+    job: job.order.id,
+    detail: hostile,
+    place: 1,
+    count: 2,
+    lastMs: 1,
+  } as const
   const lines = [
-    ...previewLines({ selection, ranges: [], tally, isComplete: true }),
+    ...previewLines({ selection, ranges: [], tally, groups, isAgain: false, isComplete: true }),
     ...jobLines(job),
     ...jobTable([job]),
     auditLine(entry),
