@@ -4,6 +4,11 @@ import type { Token } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
+import { accessOf, topicKeys } from '../topics/topic-list.ts'
+import type { TopicNames } from '../topics/topics.ts'
+import { clientOf } from './start/ask-kafka.ts'
+import { kafkaSettings, topicNames } from './start/settings.ts'
+import { watchTopics } from './start/topic-watch.ts'
 import type { KafkaRole } from '../topics/kafka-roles.ts'
 import { within } from '../async/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
@@ -95,6 +100,8 @@ export async function startAdminPart({
   parts.defer(() => within(leaveMs, desk.stop()))
   const pauseDesk = await openPauseDesk(ofDesks)
   parts.defer(() => within(leaveMs, pauseDesk.stop()))
+  const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, topicNames(config)))
+  parts.defer(() => within(leaveMs, watch.stop()))
   const deliveryLog = logCalls({ config, log, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const server = createAdminServer({
@@ -124,7 +131,12 @@ export async function startAdminPart({
     isStopping = true
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
-  return { port, notReady: () => (isStopping ? ['stopping'] : []) }
+  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
+}
+
+/** Returns the names of the topics that a role reads or writes. */
+function topicsOf(role: KafkaRole, names: TopicNames): readonly string[] {
+  return topicKeys.filter((key) => accessOf(role, key).length > 0).map((key) => names[key])
 }
 
 /** Returns the address on which the admin API listens, with the name of the API for messages. */
