@@ -145,7 +145,10 @@ class Server implements AdminServer {
     const parse = this.#server.getDefaultJsonParser('error', 'error')
     this.#server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
       const isNeeded = request.routeOptions.config.admin?.body !== undefined
-      if (body.length === 0 && !isNeeded) return void done(null)
+      if (body.length === 0 && !isNeeded) {
+        done(null)
+        return
+      }
       void parse(request, body.toString(), (error: Error | null, value?: unknown) => {
         done(error ?? (isTooDeep(value) ? new TooDeepError() : null), value)
       })

@@ -15,7 +15,10 @@ export type IntakeOptions<R extends Arriving> = {
   lookAhead: (value: Buffer) => void
   /** Takes a record whose value is plain JSON. Must not throw. */
   next: (record: R, content: RecordContent) => void
-  /** Takes a record whose value can't be decoded, or is framed in a way that Sluice doesn't read. The content is unchanged. */
+  /**
+   * Takes a record whose value can't be decoded, or is framed in a way that Sluice doesn't read. The content
+   * is unchanged.
+   */
   refuse: (record: R, content: RecordContent, refusal: FramedRefusal) => void
   /** Stops (`isFull`) or starts fetching from a partition. Records that were fetched before still arrive. */
   setPartitionFull: (topic: string, partition: number, isFull: boolean) => void

@@ -254,8 +254,9 @@ const earliestMs = -62_135_596_800_000
 const latestMs = 253_402_300_799_999
 
 /**
- * Returns the nearest time in the years 1 to 9999. In a topic that has the times of its producers, a record may
- * have any 64-bit number as its time. Most of these are no time for `Date`, and too large for an exact number.
+ * Returns the nearest time in the years 1 to 9999. In a topic that has the times of its producers, a record
+ * may have any 64-bit number as its time. Most of these are no time for `Date`, and too large for an exact
+ * number.
  */
 function timeWithin(ms: number): number {
   return ms < earliestMs ? earliestMs : ms > latestMs ? latestMs : ms
