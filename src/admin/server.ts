@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { measureStructure } from '../message/depth-and-keys.ts'
 import { printable } from '../message/printable.ts'
 import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
@@ -55,6 +56,9 @@ export type AdminServer = {
 
 const maxBodyBytes = 64 * 1024
 const maxHeaderBytes = 16 * 1024
+/** The limit on the levels of a body. It has room for each message that `message.maxDepth` may allow. */
+const maxBodyDepth = 1_010
+const tooDeep = `Send a body with at most ${maxBodyDepth} levels of nested objects and arrays.`
 /**
  * The limit on an answer. The calls themselves limit their answers to about 3 MB, except where somebody asks
  * for the counts of very many minutes.
@@ -146,8 +150,13 @@ class Server implements AdminServer {
     const types = ['application/json', 'application/merge-patch+json']
     this.#server.addContentTypeParser(types, { parseAs: 'string' }, (request, body, done) => {
       const isNeeded = request.routeOptions.config.admin?.body !== undefined
-      if (body.length === 0 && !isNeeded) done(null)
-      else void parse(request, body.toString(), done)
+      if (body.length === 0 && !isNeeded) {
+        done(null)
+        return
+      }
+      void parse(request, body.toString(), (error: Error | null, value?: unknown) => {
+        done(error ?? (isTooDeep(value) ? new TooDeepError() : null), value)
+      })
     })
   }
 
@@ -197,6 +206,7 @@ class Server implements AdminServer {
   }
 
   #answerOf(error: FastifyError): AdminAnswer {
+    if (error instanceof TooDeepError) return problem('bad_request', tooDeep)
     if (error.validation !== undefined) return problem('bad_request', `${faultOf(error)}: see /openapi.json.`)
     switch (error.statusCode) {
       case 413:
@@ -225,6 +235,15 @@ function answerClientError({ code }: { readonly code: string }, socket: Socket):
   socket.end(`${head}Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`)
   // If the connection were closed at once, a client that is still sending would lose the answer.
   setTimeout(() => socket.destroy(), closeAfterMs).unref()
+}
+
+/** The body of a request has too many levels for the functions that go through it by recursion. */
+class TooDeepError extends Error {}
+
+function isTooDeep(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null) return false
+  const measured = measureStructure(body, { maxDepth: maxBodyDepth, maxKeys: Infinity })
+  return !measured.ok && measured.fault === 'nested_too_deep'
 }
 
 /** Returns which field violates the schema. Ajv's own message doesn't name an unknown field. */

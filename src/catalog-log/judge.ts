@@ -142,5 +142,5 @@ function withId(fault: Fault, lists: Readonly<Record<ObjectName['kind'], readonl
   if (match === null) return fault
   const [, kind, index, path = ''] = match
   const definition = lists[kind === 'source' ? 'source' : 'destination'][Number(index)]
-  return { ...fault, file: `${kind}/${String(definition?.['id'])}`, path }
+  return { ...fault, file: `${kind}/${String(definition?.['id'])}`, path, id: undefined }
 }

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { messageKinds } from '../message/message-schemas.ts'
 import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
+import { idPattern } from './entry-id.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
 
 /** The kinds of messages that a filter can name. A `delete` passes every filter. */
@@ -9,7 +10,7 @@ const filteredKinds = messageKinds.filter((kind) => kind !== 'delete')
 
 const id = (description: string) =>
   Type.String({
-    pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$',
+    pattern: idPattern,
     description: `${description} It has 1 to 100 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit.`,
   })
 

@@ -1,6 +1,7 @@
 import { Compile } from 'typebox/compile'
 import { Settings } from 'typebox/system'
 import { maxFaults, type Path } from './fault.ts'
+import { nearest } from './nearest.ts'
 import { childOf, recordOf } from './plain-data.ts'
 import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
 
@@ -66,7 +67,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
         path: [...path, key],
         of: 'key',
         problem: 'is not a known key',
-        advice: `remove it; the keys here are ${Object.keys(recordOf(recordOf(schema)['properties'])).join(', ')}`,
+        advice: adviceForKey(key, Object.keys(recordOf(recordOf(schema)['properties']))),
       }))
     // TypeBox also reports this fault under `additionalProperties`, where it names the key.
     case 'boolean':
@@ -96,6 +97,12 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
     default:
       throw new Error(`the catalog schema uses a keyword that has no explanation: ${error.keyword}`)
   }
+}
+
+/** The key itself may be a secret (a line `key:value`), so it isn't in the advice. */
+function adviceForKey(key: string, known: readonly string[]): string {
+  const meant = nearest(key, known)
+  return `${meant === undefined ? 'remove it' : `did you mean ${meant}?`}; the keys here are ${known.join(', ')}`
 }
 
 /** Joins values to a text such as `on, off or paused`. */

@@ -14,6 +14,11 @@ export type Fault = {
    * whole catalog.
    */
   readonly path: string
+  /**
+   * The id of the source or destination that has the fault. `undefined` if the fault is in none, or in one
+   * without a well-formed id.
+   */
+  readonly id?: string | undefined
   readonly problem: string
   /** A description of what to write or do instead. */
   readonly advice: string
@@ -32,12 +37,13 @@ export function faultOf(file: string, problem: string, advice: string, path = ''
 export type Path = readonly (string | number)[]
 
 /**
- * Formats a fault, for example as `catalog.yaml:7:12: destinations[1].hooks[0].url: has a fragment; remove
- * it`.
+ * Formats a fault, for example as `catalog.yaml:7:12: crm: destinations[1].hooks[0].url: has a fragment;
+ * remove it`.
  */
-export function formatFault({ file, line, column, path, problem, advice }: Fault): string {
+export function formatFault({ file, line, column, path, id, problem, advice }: Fault): string {
   const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`
-  return `${place}: ${path === '' ? '' : `${path}: `}${problem}; ${advice}`
+  const where = [place, ...(id === undefined ? [] : [id]), ...(path === '' ? [] : [path])].join(': ')
+  return `${where}: ${problem}; ${advice}`
 }
 
 /**

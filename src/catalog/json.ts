@@ -1,4 +1,6 @@
-import { visit } from 'jsonc-parser'
+import { getLocation, parse, visit } from 'jsonc-parser'
+import { idAt } from './entry-id.ts'
+import { formatPath } from './fault.ts'
 import type { SyntaxFault } from './yaml.ts'
 
 /**
@@ -56,7 +58,20 @@ function firstFault(text: string): SyntaxFault | undefined {
   return fault
 }
 
-function placeAt(text: string, offset: number): { line: number; column: number } {
+type JsonPlace = { line: number; column: number; path: string; id?: string }
+
+/**
+ * Returns the path of the value at this place, and the id of its source or destination as far as it is known
+ * before the place. A file may have one line only, and then its column says little.
+ */
+function entryAt(text: string, offset: number): Pick<JsonPlace, 'path' | 'id'> {
+  const path = getLocation(text, offset).path.filter((step) => step !== '')
+  const id = idAt(parse(text.slice(0, offset)), path)
+  return { path: formatPath(path), ...(id !== undefined && { id }) }
+}
+
+function placeAt(text: string, offset: number): JsonPlace {
   const before = text.slice(0, offset)
-  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+  const place = { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+  return { ...place, ...entryAt(text, offset) }
 }

@@ -3,6 +3,7 @@ import { createAddressPolicy } from '../address/policy.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
+import { idAt } from './entry-id.ts'
 import { checkDefinition } from './definition.ts'
 import { formatPath, maxFaults, type Fault, type Path } from './fault.ts'
 import { type ExpectedCounts, isEmptyDocument } from './expected.ts'
@@ -43,10 +44,13 @@ export function parseCatalog(
 ): ParsedCatalog {
   const options = { file, variables, allowAddresses }
   if (looksLikeJson(text)) {
-    const parsed = parseRead(readJson(text), text, options)
+    const read = readJson(text)
+    const parsed = parseRead(read, text, options)
     // A short text may be YAML in braces, and the reader of YAML finds the places of all faults. But for each
     // MiB it takes 1.2 s and 130 MB of memory.
     if (parsed.ok || text.length > maxInBraces) return parsed
+    // The reader of YAML says of faulty JSON neither the path nor the id.
+    if (!read.ok && file.endsWith('.json')) return parsed
   }
   if (text.length > maxYaml) {
     const problem = 'is a YAML text of more than 16 Mi characters'
@@ -86,7 +90,7 @@ export function parseCatalogData(
     allowAddresses?: readonly string[] | undefined
   },
 ): ParsedCatalog {
-  return checkAndBuild(value, new FaultList(file, undefined), { version, variables, allowAddresses })
+  return checkAndBuild(value, new FaultList(file, value, undefined), { version, variables, allowAddresses })
 }
 
 const maxYaml = 16 * 1024 * 1024
@@ -107,7 +111,7 @@ function parseRead(
 ): ParsedCatalog {
   if (!read.ok) return { ok: false, faults: read.faults.map((fault) => ({ file, path: '', ...fault })) }
 
-  const faults = new FaultList(file, 'place' in read ? read.place : undefined)
+  const faults = new FaultList(file, read.value, 'place' in read ? read.place : undefined)
   if (isEmptyDocument(read.value)) {
     faults.add([], {
       problem: 'the catalog is empty',
@@ -220,13 +224,15 @@ function filledIn(text: string, variables: Variables): string {
 /** Collects the faults of one text, each fault with its place if the reader of the text knows places. */
 class FaultList implements FaultSink {
   readonly #file: string
+  readonly #root: unknown
   readonly #place: YamlText['place'] | undefined
   readonly #faults: Fault[] = []
   #count = 0
   readonly #paths = new Set<string>()
 
-  constructor(file: string, place: YamlText['place'] | undefined) {
+  constructor(file: string, root: unknown, place: YamlText['place'] | undefined) {
     this.#file = file
+    this.#root = root
     this.#place = place
   }
 
@@ -240,7 +246,8 @@ class FaultList implements FaultSink {
     const { line, column } = this.#place?.(path, of) ?? { line: undefined, column: undefined }
     const formatted = formatPath(path)
     this.#paths.add(formatted)
-    const place = { file: this.#file, line, column, path: formatted }
+    const id = idAt(this.#root, path)
+    const place = { file: this.#file, line, column, path: formatted, ...(id !== undefined && { id }) }
     this.#faults.push({ ...place, problem, advice, ...(variable !== undefined && { variable, isUrl }) })
   }
 

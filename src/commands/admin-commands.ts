@@ -4,7 +4,8 @@ import { type CommandTools, type Flags, writeError, writeLine } from './command/
 
 export function addAdminCommands({ command, configOf }: CommandTools): void {
   const shown = { adminPort: '--port' }
-  const about = 'answer the HTTP API of replays and of who did what; docs/admin-api.md'
+  const about =
+    'answer the HTTP API: destinations, replays, the delivery log, and who did what; docs/admin-api.md'
   const admin = command('admin', about, { shown }).action((flags: Flags) =>
     runRole(
       async (options) => (await import('../roles/admin.ts')).startAdmin(options),

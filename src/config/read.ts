@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { groupIdFor } from './kafka-keys.ts'
 import { deliveryLogFaults, loginFaults, registryFaults } from './rules.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../catalog/nearest.ts'
 import { configKeys, type Config, type ConfigKey } from './schema.ts'
 
 /**

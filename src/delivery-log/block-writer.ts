@@ -141,11 +141,14 @@ export class BlockWriter {
     this.#bytes = grown
   }
 
-  /** Writes a number up to 2^52 in zigzag encoding. */
+  /**
+   * Writes a number up to 2^52 in zigzag encoding. A larger number is written as 2^52, because otherwise the
+   * reader would take the whole block for a damaged one.
+   */
   #int(value: number): void {
     const bytes = this.#bytes
     let at = this.#at
-    let left = value < 0 ? -2 * value - 1 : 2 * value
+    let left = Math.min(value < 0 ? -2 * value - 1 : 2 * value, 2 ** 53)
     while (left > 0x7fff_ffff) {
       bytes[at++] = (left % 128) | 0x80
       left = Math.floor(left / 128)

@@ -91,9 +91,16 @@ export function answerLines(answer: string): string[] {
   return answer === '' ? [] : answer.split(/\r?\n/).map((line) => `  | ${plain(line)}`)
 }
 
+/**
+ * Returns a time as text. The log may have times that no `Date` can show, because earlier versions believed
+ * any time that a producer gave its records. Of these times, the nearest one that can be shown is returned.
+ */
 export function timeOf(ms: number): string {
-  return new Date(ms).toISOString()
+  return new Date(Math.min(Math.max(ms, -latestMs), latestMs)).toISOString()
 }
+
+/** The latest time of a `Date`. */
+const latestMs = 8.64e15
 
 function cellsOf(cells: readonly string[]): string {
   return cells

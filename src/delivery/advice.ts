@@ -22,7 +22,7 @@ export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefine
     case 'certificate':
       return adviceOnCertificate(outcome.code)
     case 'address':
-      return 'Sluice or its proxy sends nothing to this address, because it is not public. If the address is yours, add it to delivery.allowAddresses, and allow it at the proxy if there is one.'
+      return 'Sluice or its proxy sends nothing to this address, because it is not public. If the address is yours, add it to delivery.allowAddresses, and allow it at the proxy if there is one. localhost has two addresses: 127.0.0.1 and ::1.'
     case 'request':
       return 'Correct the hook in the catalog.'
   }
@@ -84,7 +84,9 @@ function adviceOnConnection(code: string): string {
   if (code.startsWith('HPE_') || code === 'SLUICE_ANSWER_NOT_HTTP')
     return 'The answer is not HTTP/1.1. If the port expects TLS, begin the url with https.'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO')
-    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, there are three likely causes: the endpoint demands a client certificate, does not know the name of the host, or supports only old versions and ciphers of TLS.'
+    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, there are three likely causes: the endpoint demands a client certificate (also an optional one, for which it renegotiates: Sluice never does), does not know the name of the host, or supports only old versions and ciphers of TLS.'
+  if (code === 'CONNECT_403')
+    return 'The rules of the proxy forbid the connection. Many proxies, such as Squid, allow CONNECT only to port 443: allow the port of the url too (Squid: SSL_ports). The log of the proxy says why.'
   if (/^CONNECT_\d+$/.test(code) || targetErrors.has(code) || squidTargetErrors.has(code))
     return "The proxy can't reach the endpoint, or the rules of the proxy forbid the connection. The log of the proxy says why."
   return "The connection was lost before the endpoint answered. The endpoint's own log may say why."
@@ -95,7 +97,7 @@ function adviceOnName(code: string): string {
   switch (code) {
     case 'ENOTFOUND':
     case 'ENODATA':
-      return 'The DNS has no address for the host. Check the url of the hook. If the name is private, check delivery.dnsServers.'
+      return 'The DNS has no address for the host. Check the url of the hook. If the name is private, check delivery.dnsServers. Inside a cluster, write the whole name, such as my-svc.my-namespace.svc.cluster.local: Sluice adds no search domains to short names.'
     case 'ETIMEOUT':
     case 'ECONNREFUSED':
       return "The DNS servers didn't answer. Check delivery.dnsServers and the network of this process."

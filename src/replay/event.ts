@@ -81,6 +81,8 @@ export function deliveryOf(
   return { topic: topics.replays, partition, key, value: message.body, headers }
 }
 
+const backslash = 0x5c
+
 /**
  * Returns false if a message certainly doesn't have the `messageId` of the selection. For most messages, this
  * is known without parsing them.
@@ -91,6 +93,7 @@ function mayHaveId(
   messageId: string | undefined,
 ): boolean {
   if (messageId === undefined || madeMessageId({ ...origin, timestampMs }) === messageId) return true
-  // If the id has other characters, JSON may spell them in several ways, so the message has to be parsed.
-  return !/^[\w.:-]+$/.test(messageId) || (value?.includes(messageId) ?? false)
+  if (value === null) return false
+  // JSON may spell each character of the id by an escape, and some characters have to be spelled so.
+  return value.includes(messageId) || value.includes(backslash)
 }

@@ -4,6 +4,11 @@ import type { Token } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
+import { accessOf } from '../topics/topic-list.ts'
+import { topicTable } from '../topics/topics.ts'
+import { clientOf } from './start/ask-kafka.ts'
+import { kafkaSettings, topicLayout } from './start/settings.ts'
+import { watchTopics } from './start/topic-watch.ts'
 import type { KafkaRole } from '../topics/kafka-roles.ts'
 import { within } from '../async/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
@@ -101,6 +106,8 @@ export async function startAdminPart({
   const catalogDesk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
   if (catalogDesk !== undefined) parts.defer(() => within(leaveMs, catalogDesk.close()))
   parts.add(auditTokens(desk, tokens, log))
+  const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, config))
+  parts.defer(() => within(leaveMs, watch.stop()))
   const deliveryLog = logCalls({ config, log, desk, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const server = createAdminServer({
@@ -131,7 +138,14 @@ export async function startAdminPart({
     isStopping = true
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
-  return { port, notReady: () => (isStopping ? ['stopping'] : []) }
+  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
+}
+
+/** Returns the names of the topics that a role reads or writes. */
+function topicsOf(role: KafkaRole, config: Config): readonly string[] {
+  return topicTable(topicLayout(config))
+    .filter(({ key }) => accessOf(role, key).length > 0)
+    .map(({ topic }) => topic)
 }
 
 /** Returns the address on which the admin API listens, with the name of the API for messages. */

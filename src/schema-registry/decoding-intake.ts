@@ -1,7 +1,7 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { HeaderValue, ReceivedHeaders } from '../message/record-headers.ts'
 import type { Decoded } from './decoder.ts'
-import { type FramedRefusal, magicByte } from './frame.ts'
+import { type FramedRefusal, foreignFrame, magicByte, mayBeFramed } from './frame.ts'
 
 /** The parts of a record that the intake needs. */
 export type Arriving = Pick<HeldRecord, 'topic' | 'partition' | 'isAbandoned' | 'giveBack'>
@@ -15,7 +15,10 @@ export type IntakeOptions<R extends Arriving> = {
   lookAhead: (value: Buffer) => void
   /** Takes a record whose value is plain JSON. Must not throw. */
   next: (record: R, content: RecordContent) => void
-  /** Takes a record whose value can't be decoded. The content is unchanged. */
+  /**
+   * Takes a record whose value can't be decoded, or is framed in a way that Sluice doesn't read. The content
+   * is unchanged.
+   */
   refuse: (record: R, content: RecordContent, refusal: FramedRefusal) => void
   /** Stops (`isFull`) or starts fetching from a partition. Records that were fetched before still arrive. */
   setPartitionFull: (topic: string, partition: number, isFull: boolean) => void
@@ -67,7 +70,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
   }
 
   accept(record: R, content: RecordContent): void {
-    if (this.#lines.size === 0 && content.value?.[0] !== magicByte) this.#options.next(record, content)
+    if (this.#lines.size === 0 && !mayBeFramed(content.value)) this.#options.next(record, content)
     else this.#consider(record, content)
   }
 
@@ -103,8 +106,14 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
   #pass(record: R, content: RecordContent): Promise<void> | undefined {
     const { topics, decode, next, refuse } = this.#options
     const { key, value, headers } = content
-    if (value?.[0] !== magicByte || !topics.has(record.topic)) {
+    if (value === null || !mayBeFramed(value) || !topics.has(record.topic)) {
       next(record, content)
+      return undefined
+    }
+    if (value[0] !== magicByte) {
+      const refusal = foreignFrame(value, headers)
+      if (refusal === undefined) next(record, content)
+      else refuse(record, content, refusal)
       return undefined
     }
     const decoded = decode(value)

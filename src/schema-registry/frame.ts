@@ -1,3 +1,5 @@
+import type { ReceivedHeaders } from '../message/record-headers.ts'
+
 /**
  * The first byte of a framed value. A framed value names its schema by the id in a schema registry
  * (Confluent's wire format). No JSON text begins with this byte.
@@ -58,5 +60,68 @@ export function readFrame(value: Buffer): Frame | FramedRefusal {
   if (schemaId < 0) {
     return refuseFramed('bad_frame', `Send a frame with the id of a schema: ${schemaId} can be none.`)
   }
+  // Registries count from 1. The ids that Apicurio's producers may write have eight bytes.
+  if (schemaId === 0) return refuseFramed('bad_frame', longId)
   return { ok: true, schemaId, payload: value.subarray(headBytes) }
+}
+
+const longId =
+  "Send the schema's id in 4 bytes after the byte 0: this value has the id 0, as if its id had 8 bytes. Apicurio's producers write 4 bytes with apicurio.registry.id-handler=io.apicurio.registry.serde.Default4ByteIdHandler (Apicurio 2: Legacy4ByteIdHandler)."
+
+/**
+ * Headers in which producers name the schema of a value, instead of in front of the value, and what to do
+ * about it. The schemas are not read from there: a header may have an id that the API of the registry doesn't
+ * know (Apicurio's global id, Confluent's GUID).
+ */
+const schemaHeaders = {
+  'apicurio.value.globalId': 'set apicurio.registry.headers.enabled=false in the producer',
+  'apicurio.value.contentId': 'set apicurio.registry.headers.enabled=false in the producer',
+  __value_schema_id:
+    'set value.schema.id.serializer=io.confluent.kafka.serializers.schema.id.PrefixSchemaIdSerializer in the producer',
+}
+
+/**
+ * The head of AWS Glue's frames: the byte 3, a byte for the compression (0: none, 5: zlib), and 16 bytes that
+ * name the version of the schema.
+ */
+const glue = { magicByte: 3, compressions: [0, 5], headBytes: 18 }
+
+const openBrace = 0x7b
+
+/** Returns false if a value is certainly no value that `readFrame` or `foreignFrame` knows. */
+export function mayBeFramed(value: Buffer | null): boolean {
+  return value !== null && value.length > 0 && value[0] !== openBrace
+}
+
+/**
+ * Returns why a value without the magic byte can't be read, if it was written for another registry, or if
+ * its schema is named in a header. Without this, such a value would be called faulty JSON.
+ */
+export function foreignFrame(value: Buffer, headers: ReceivedHeaders): FramedRefusal | undefined {
+  if (isOfGlue(value)) {
+    return refuseFramed(
+      'bad_frame',
+      "Send plain JSON, or values framed for a registry with Confluent's API: this value is framed for the AWS Glue Schema Registry, which Sluice doesn't read.",
+    )
+  }
+  if (headers === undefined || beginsAsObject(value)) return undefined
+  for (const [name, advice] of Object.entries(schemaHeaders)) {
+    if (headers[name] === undefined) continue
+    return refuseFramed(
+      'bad_frame',
+      `Send the schema's id in front of the value: it is in the header ${name}, and the value is no JSON. To do so, ${advice}.`,
+    )
+  }
+  return undefined
+}
+
+function isOfGlue(value: Buffer): boolean {
+  const [first, compression = -1] = value
+  return first === glue.magicByte && glue.compressions.includes(compression) && value.length >= glue.headBytes
+}
+
+/** Returns true if a value is a JSON object as far as its beginning shows, and needs no schema. */
+function beginsAsObject(value: Buffer): boolean {
+  const first = value.find((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d))
+  return first === openBrace
 }

@@ -12,3 +12,11 @@ export function countPartitions(kafka: Kafka, topic: string): Promise<number | u
     return count === 0 ? undefined : count
   })
 }
+
+/** Returns those of the topics that don't exist, or that the user may not see. */
+export function missingTopics(kafka: Kafka, wanted: readonly string[]): Promise<readonly string[]> {
+  return withAdmin(kafka, async (admin) => {
+    const { topics } = await admin.fetchTopicMetadata({ topics: [...wanted] })
+    return topics.filter(({ partitions }) => partitions.length === 0).map(({ name }) => name)
+  })
+}

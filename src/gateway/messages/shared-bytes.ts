@@ -25,8 +25,11 @@ export class SharedBytes {
 
   constructor(text: string, members: readonly SharedMember[]) {
     this.#text = Buffer.from(text)
-    for (const { name, start, end } of members)
-      this.#byHash.set(hashOf(name), { name: Buffer.from(name), start, end })
+    for (const { name, start, end } of members) {
+      // Names are compared as JSON spells them. In UTF-8, each half of a surrogate pair would be U+FFFD.
+      const spelled = JSON.stringify(name).slice(1, -1)
+      this.#byHash.set(hashOf(spelled), { name: Buffer.from(spelled), start, end })
+    }
     this.isUsable = this.#byHash.size === members.length
   }
 

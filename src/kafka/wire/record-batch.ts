@@ -27,6 +27,7 @@ export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
  */
 export type FetchedRecord = {
   readonly offset: number
+  /** Within the years 1 to 9999, whatever the producer wrote (`timeWithin`). */
   readonly timestampMs: number
   readonly key: Buffer | null
   readonly value: Buffer | null
@@ -248,11 +249,24 @@ function readInt64(bytes: Buffer, at: number): number {
   return bytes.readInt32BE(at) * 2 ** 32 + bytes.readUInt32BE(at + 4)
 }
 
+/** The first and the last millisecond of the years that ISO 8601 writes with four digits: 1 to 9999. */
+const earliestMs = -62_135_596_800_000
+const latestMs = 253_402_300_799_999
+
+/**
+ * Returns the nearest time in the years 1 to 9999. In a topic that has the times of its producers, a record
+ * may have any 64-bit number as its time. Most of these are no time for `Date`, and too large for an exact
+ * number.
+ */
+function timeWithin(ms: number): number {
+  return ms < earliestMs ? earliestMs : ms > latestMs ? latestMs : ms
+}
+
 /** Makes a record without content, at the last offset of a batch. */
 function emptyRecord(head: BatchHead): FetchedRecord {
   return {
     offset: head.lastOffset,
-    timestampMs: head.maxTimestampMs,
+    timestampMs: timeWithin(head.maxTimestampMs),
     key: null,
     value: null,
     headers: {},
@@ -324,7 +338,7 @@ class BatchReader {
     this.nextOffset = offset + 1
     return {
       offset,
-      timestampMs: isAppendTime ? maxTimestampMs : timestampMs,
+      timestampMs: timeWithin(isAppendTime ? maxTimestampMs : timestampMs),
       key,
       value,
       headers,

@@ -1,3 +1,4 @@
+import { timeOf } from '../../delivery-log/lines.ts'
 import type { LogFilter } from '../../delivery-log/log-query.ts'
 import { logKinds, type LogRecord } from '../../delivery-log/log-record.ts'
 import type { LogMinute } from '../../delivery-log/minutes.ts'
@@ -14,7 +15,7 @@ export function recordData(record: LogRecord): object {
   const { kind, status, durationMs, job } = record
   const isAttempt = kind === 'attempted'
   return {
-    at: isoOf(record.atMs),
+    at: timeOf(record.atMs),
     kind,
     isEnd: record.isEnd,
     weight: record.weight,
@@ -32,7 +33,7 @@ export function recordData(record: LogRecord): object {
     reason: orNull(record.reason),
     error: orNull(record.error),
     dueAt: isoOrNull(record.dueMs),
-    firstSeenAt: isoOf(record.firstSeenMs),
+    firstSeenAt: timeOf(record.firstSeenMs),
     user: orNull(record.user),
     replay: orNull(job),
     answer: orNull(record.answer),
@@ -60,7 +61,7 @@ export function lifeData(messageId: string, records: readonly LogRecord[]): obje
 export function minuteData({ minuteMs, p50Ms, p95Ms, p99Ms, ...counts }: LogMinute): object {
   const hasAttempts = counts.succeeded + counts.failed > 0
   const durationMs = hasAttempts ? { p50: p50Ms, p95: p95Ms, p99: p99Ms } : null
-  return { minute: isoOf(minuteMs), ...counts, durationMs }
+  return { minute: timeOf(minuteMs), ...counts, durationMs }
 }
 
 /**
@@ -76,8 +77,8 @@ export function filterOf(
     const value = given[name]
     return typeof value === 'string' ? value : undefined
   }
-  const fromMs = timeOf(text('from'), nowMs - defaultSinceMs)
-  const toMs = timeOf(text('to'), nowMs + clocksDifferMs)
+  const fromMs = parsedTime(text('from'), nowMs - defaultSinceMs)
+  const toMs = parsedTime(text('to'), nowMs + clocksDifferMs)
   if (fromMs === undefined || toMs === undefined) return timesExpected
   if (fromMs >= toMs) return 'from has to be before to.'
   const userId = text('user')
@@ -103,7 +104,7 @@ export function filterOf(
 
 /** Returns the requested time range in the form that it has in answers. */
 export function rangeData({ fromMs, toMs }: LogFilter): { from: string; to: string } {
-  return { from: isoOf(fromMs), to: isoOf(toMs) }
+  return { from: timeOf(fromMs), to: timeOf(toMs) }
 }
 
 const defaultSinceMs = 3_600_000
@@ -114,18 +115,14 @@ const noKey =
   'Users are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, of sluice admin to what the workers have. Without a key the log has no users.'
 
 /** Parses a time. A time before 1970 becomes 1970, because the log has no older records. */
-function timeOf(text: string | undefined, otherwise: number): number | undefined {
+function parsedTime(text: string | undefined, otherwise: number): number | undefined {
   if (text === undefined) return otherwise
   const ms = parseTimestamp(text)
   return ms === undefined ? undefined : Math.max(0, ms)
 }
 
 export function isoOrNull(ms: number): string | null {
-  return ms > 0 ? isoOf(ms) : null
-}
-
-function isoOf(ms: number): string {
-  return new Date(ms).toISOString()
+  return ms > 0 ? timeOf(ms) : null
 }
 
 function orNull(text: string): string | null {

@@ -7,7 +7,7 @@ import type { createKafka } from '../../kafka/cluster/client.ts'
 import { untilAborted } from '../../async/until-aborted.ts'
 import type { LogPiece, PartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { Decoder } from '../../schema-registry/decoder.ts'
-import { magicByte } from '../../schema-registry/frame.ts'
+import { foreignFrame, magicByte } from '../../schema-registry/frame.ts'
 import { type Choice, type Chosen, leaveOut, type SourceRecord } from '../../replay/chosen.ts'
 import { chooseEvent } from '../../replay/event.ts'
 import type { AuditEntry, JobRecord } from '../../replay/job.ts'
@@ -160,8 +160,11 @@ async function plainOf(
   record: SourceRecord,
   signal: AbortSignal | undefined,
 ): Promise<SourceRecord> {
-  const { value } = record
-  if (value?.[0] !== magicByte) return record
+  const { value, headers } = record
+  if (value?.[0] !== magicByte) {
+    const refusal = value === null ? undefined : foreignFrame(value, headers)
+    return refusal === undefined ? record : { ...record, unreadable: refusal.detail }
+  }
   for (;;) {
     const decoded = decoder.decode(value)
     if (decoded instanceof Promise) await (signal === undefined ? decoded : untilAborted(decoded, signal))

@@ -6,13 +6,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AdminRoute } from '../../../src/admin/admin-route.ts'
 import { adminRoutes } from '../../../src/admin/routes.ts'
 import { urlsDigestOf } from '../../../src/catalog/auto-pause.ts'
+import { withAdmin } from '../../../src/kafka/cluster/with-admin.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { letterOf, writeLetters } from '../../support/dead-letters.ts'
 import { writePause } from '../../support/pauses.ts'
 import { answer, neverAnswer, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { otherProgram } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { applyTopics, runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
 let scene: Scene
 let tokens: AdminTokens
@@ -511,6 +513,26 @@ test.each([
   const { code, stderr } = await runToEnd(['admin'], { ...others, ...variables })
   expect(code).toBe(1)
   expect(stderr).toContain(problem)
+})
+
+test('it is not ready within seconds when one of its topics is gone, and again when it is back', async () => {
+  const own = await setScene({
+    catalog: { sources: [{ id: 'shop' }], destinations: [] },
+    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
+  })
+  const other = await startSluice(own.variables, { role: 'admin' })
+  const isReady = async (): Promise<boolean> =>
+    (await fetch(`http://127.0.0.1:${other.httpPort}/readyz`)).status === 200
+  const topic = `${own.prefix}replay-jobs`
+  await until('it is ready', isReady)
+  await withAdmin(otherProgram(), (kafka) => kafka.deleteTopics({ topics: [topic] }))
+  await until('it is not ready', async () => !(await isReady()), { timeoutMs: 10_000 })
+  const told = await (await fetch(`http://127.0.0.1:${other.httpPort}/readyz`)).text()
+  expect(told).toContain(`${topic} does not exist any more`)
+  await applyTopics(own.variables)
+  await until('it is ready again', isReady)
+  await other.kill()
+  own.close()
 })
 
 test('SIGTERM lets it answer what is there, and ends it', async () => {

@@ -64,6 +64,22 @@ test.each(posts)('the document of $path has every refusal of a body', async ({ p
   )
 })
 
+test.each(posts.filter(({ body }) => body !== undefined))(
+  'a body of $path with 5,000 levels is refused with advice, and no fault of Sluice',
+  async ({ example }) => {
+    const port = await serve()
+    const headers = { authorization, 'content-type': 'application/json' }
+    for (const body of [
+      `{"message":${'['.repeat(5_000)}${']'.repeat(5_000)}}`,
+      `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`,
+    ]) {
+      const response = await fetch(`http://127.0.0.1:${port}${example}`, { method: 'POST', headers, body })
+      expect(response.status).toBe(400)
+      expect(await response.json()).toMatchObject({ detail: expect.stringContaining('at most 1010 levels') })
+    }
+  },
+)
+
 test.each(posts.filter(({ body }) => body === undefined))(
   '$path needs no body, from a client that names a content type for all requests too',
   async ({ example }) => {

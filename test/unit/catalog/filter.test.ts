@@ -27,23 +27,26 @@ test.each([
 const unknownType = 'is not a value that is known here; write identify, track, page, screen, group or alias'
 
 test.each([
-  ['{}', ':6:13: destinations[0].filter: is empty; write types or events, or remove the key'],
-  ['{ types: [] }', ':6:22: destinations[0].filter.types: has too few entries; write at least 1'],
-  ['{ types: [track, event] }', `:6:30: destinations[0].filter.types[1]: ${unknownType}`],
-  ['{ types: [delete] }', `:6:23: destinations[0].filter.types[0]: ${unknownType}`],
+  ['{}', ':6:13: crm: destinations[0].filter: is empty; write types or events, or remove the key'],
+  ['{ types: [] }', ':6:22: crm: destinations[0].filter.types: has too few entries; write at least 1'],
+  ['{ types: [track, event] }', `:6:30: crm: destinations[0].filter.types[1]: ${unknownType}`],
+  ['{ types: [delete] }', `:6:23: crm: destinations[0].filter.types[0]: ${unknownType}`],
   [
     '{ events: Order Completed }',
-    ':6:23: destinations[0].filter.events: must be a list, and is text; write each entry after "- "',
+    ':6:23: crm: destinations[0].filter.events: must be a list, and is text; write each entry after "- "',
   ],
-  ['{ events: [a, b, a] }', ':6:23: destinations[0].filter.events: names something twice; name each once'],
-  ['{ types: [Track], events: [a] }', `:6:23: destinations[0].filter.types[0]: ${unknownType}`],
+  [
+    '{ events: [a, b, a] }',
+    ':6:23: crm: destinations[0].filter.events: names something twice; name each once',
+  ],
+  ['{ types: [Track], events: [a] }', `:6:23: crm: destinations[0].filter.types[0]: ${unknownType}`],
   [
     '{ types: [page], events: [] }',
-    ':6:38: destinations[0].filter.events: has too few entries; write at least 1',
+    ':6:38: crm: destinations[0].filter.events: has too few entries; write at least 1',
   ],
   [
     '{ types: [page], events: [a] }',
-    ':6:38: destinations[0].filter.events: has no effect, because types lacks track; add track to types, or remove events',
+    ':6:38: crm: destinations[0].filter.events: has no effect, because types lacks track; add track to types, or remove events',
   ],
 ])('the filter %s is refused, and the fault says where and what to write', (filter, fault) => {
   expect(faultsOf(filter)).toEqual([`catalog.yaml${fault}`])
@@ -65,7 +68,7 @@ destinations:
 
 test('a filter that only audiences would reach is refused, because it would filter nothing', () => {
   expect(faultsWithSources('[vips]')).toEqual([
-    'catalog.yaml:6:13: destinations[0].filter: has no effect, because all sources of the destination are audiences; remove the filter, or add a source of events to sources',
+    'catalog.yaml:6:13: crm: destinations[0].filter: has no effect, because all sources of the destination are audiences; remove the filter, or add a source of events to sources',
   ])
 })
 

@@ -20,7 +20,7 @@ test.each(['https://example.com', 'http://8.8.8.8', 'https://[2606:4700::1]:8443
 })
 
 function fault(place: string, index: number): string {
-  return `catalog.yaml:${place}: destinations[0].hooks[${index}].url: has an address that is not public; write a public host, or allow the address with ${setting}`
+  return `catalog.yaml:${place}: crm: destinations[0].hooks[${index}].url: has an address that is not public; write a public host, or allow the address with ${setting}`
 }
 
 describe('a catalog', () => {

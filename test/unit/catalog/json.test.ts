@@ -33,8 +33,12 @@ describe('a JSON text', () => {
   })
 
   it.each([
-    ['a key twice', '{"a": 1,\n "b": {"a": 1, "\\u0061": 2}}', ':2:16: is a key that was written before'],
-    ['a missing value', '{"a": 1,\n "b": secret}', ':2:7: is not valid JSON here'],
+    [
+      'a key twice',
+      '{"a": 1,\n "b": {"a": 1, "\\u0061": 2}}',
+      ':2:16: b.a: is a key that was written before',
+    ],
+    ['a missing value', '{"a": 1,\n "b": secret}', ':2:7: b: is not valid JSON here'],
     ['an early end', '{"a": 1,\n "b": [1', 'is not valid JSON here'],
     ['a comma too many', '{"a": 1,\n}', ':2:1: is not valid JSON here'],
     ['a comment', '{"a": 1,\n // secret\n "b": 2}', ':2:2: is not valid JSON here'],
@@ -57,16 +61,43 @@ describe('a JSON text', () => {
 
   it('that is long has faults with their paths', () => {
     const text = long(JSON.stringify({ ...catalog, sources: [{ id: 'shop', kind: 'other' }] }))
-    expect(faults(text)).toEqual([expect.stringContaining('catalog.json: sources[0].kind: is not a value')])
+    expect(faults(text)).toEqual([
+      expect.stringContaining('catalog.json: shop: sources[0].kind: is not a value'),
+    ])
     expect(faults(long('{"sources": [],\n "sources": []}'))).toEqual([
-      'catalog.json:2:2: is a key that was written before; keep one of the two',
+      'catalog.json:2:2: sources: is a key that was written before; keep one of the two',
     ])
   })
 
   it('that is short has faults with their places', () => {
     const text = JSON.stringify({ ...catalog, sources: [{ id: 'shop', kind: 'other' }] }, undefined, 1)
-    expect(faults(text)).toEqual([expect.stringContaining('catalog.json:5:12: sources[0].kind')])
+    expect(faults(text)).toEqual([expect.stringContaining('catalog.json:5:12: shop: sources[0].kind')])
   })
+})
+
+test('a faulty entry of a JSON file of one line is told by its path and its id', () => {
+  const many = Array.from({ length: 50 }, (_, at) => ({ ...catalog.destinations[0], id: `crm-${at}` }))
+  const text = JSON.stringify({ ...catalog, destinations: many })
+  const cut = text.replace('"id":"crm-42","', '"id":"crm-42",""')
+  expect(cut).not.toBe(text)
+  expect(faults(cut)).toEqual([
+    expect.stringMatching(/^catalog\.json:1:\d+: crm-42: destinations\[42\].*: is not valid JSON here/),
+  ])
+  const odd = text.replace('"id":"crm-42"', '"id":"crm-42","sorces":[]')
+  expect(faults(odd)).toEqual([
+    expect.stringMatching(
+      /^catalog\.json:1:\d+: crm-42: destinations\[42\]\.sorces: is not a known key; did you mean sources\?/,
+    ),
+  ])
+})
+
+test('an id that is none is not told: it may be a secret', () => {
+  const [one] = catalog.destinations
+  const found = faults(
+    JSON.stringify({ ...catalog, destinations: [{ ...one, id: 'my secret', state: 'of' }] }),
+  )
+  expect(found).toHaveLength(2)
+  expect(found.join('')).not.toContain('secret')
 })
 
 test.each([

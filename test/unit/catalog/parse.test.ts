@@ -96,7 +96,7 @@ describe('parseCatalog', () => {
     [
       'an unknown key at the top',
       'sources: []\ndestinations: []\nsurces: []',
-      ':3:1: surces: is not a known key; remove it; the keys here are sources, destinations',
+      ':3:1: surces: is not a known key; did you mean sources?; the keys here are sources, destinations',
     ],
     ['a missing key at the top', 'sources: []', ':1:1: destinations: is missing; add destinations: []'],
     [
@@ -143,12 +143,12 @@ describe('parseCatalog', () => {
     [
       'an unknown kind',
       'sources: [{ id: a, kind: event }]\ndestinations: []',
-      ':1:26: sources[0].kind: is not a value that is known here; write events or audiences',
+      ':1:26: a: sources[0].kind: is not a value that is known here; write events or audiences',
     ],
     [
       'a switch that is text',
       'sources: [{ id: a, enabled: yes }]\ndestinations: []',
-      ':1:29: sources[0].enabled: must be true or false, and is text; write true or false, without quotes',
+      ':1:29: a: sources[0].enabled: must be true or false, and is text; write true or false, without quotes',
     ],
     [
       'an id that is a number',
@@ -163,102 +163,102 @@ describe('parseCatalog', () => {
     [
       'two sources with one id',
       'sources: [{ id: a }, { id: a }]\ndestinations: []',
-      ':1:28: sources[1].id: is the id of another source; choose another, or remove one of the two',
+      ':1:28: a: sources[1].id: is the id of another source; choose another, or remove one of the two',
     ],
     [
       'a write key of two sources',
       'sources: [{ id: a, writeKeys: [k] }, { id: b, writeKeys: [k] }]\ndestinations: []',
-      ':1:59: sources[1].writeKeys[0]: is a write key that is listed before; choose another',
+      ':1:59: b: sources[1].writeKeys[0]: is a write key that is listed before; choose another',
     ],
     [
       'two destinations with one id',
       `${withDestination()}\n  - { id: crm, sources: [], hooks: [{ url: http://a }] }`,
-      ':6:11: destinations[1].id: is the id of another destination',
+      ':6:11: crm: destinations[1].id: is the id of another destination',
     ],
     [
       'an unknown source',
       withDestination().replace('[shop]', '[shop, nope]'),
-      ':4:21: destinations[0].sources[1]: names the source "nope", which is not in the catalog; add it to sources, or name one of shop',
+      ':4:21: crm: destinations[0].sources[1]: names the source "nope", which is not in the catalog; add it to sources, or name one of shop',
     ],
     [
       'a source named twice',
       withDestination().replace('[shop]', '[shop, shop]'),
-      ':4:14: destinations[0].sources: names something twice; name each once',
+      ':4:14: crm: destinations[0].sources: names something twice; name each once',
     ],
     [
       'an unknown state',
       withDestination('state: true'),
-      ':6:12: destinations[0].state: is not a value that is known here; write on, off or paused',
+      ':6:12: crm: destinations[0].state: is not a value that is known here; write on, off or paused',
     ],
     [
       'an unknown strategy',
       withDestination('strategy: any'),
-      ':6:15: destinations[0].strategy: is not a value that is known here; write all or failover',
+      ':6:15: crm: destinations[0].strategy: is not a value that is known here; write all or failover',
     ],
     [
       'a limit that is too small',
       withDestination('maxInFlight: 0'),
-      ':6:18: destinations[0].maxInFlight: is too small; write 1 or more',
+      ':6:18: crm: destinations[0].maxInFlight: is too small; write 1 or more',
     ],
     [
       'a limit that is too large',
       withDestination('maxInFlight: 1025'),
-      ':6:18: destinations[0].maxInFlight: is too large; write 1024 or less',
+      ':6:18: crm: destinations[0].maxInFlight: is too large; write 1024 or less',
     ],
     [
       'a limit that is no number',
       withDestination('maxInFlight: "8"'),
-      ':6:18: destinations[0].maxInFlight: must be a whole number, and is text; write digits only, without quotes',
+      ':6:18: crm: destinations[0].maxInFlight: must be a whole number, and is text; write digits only, without quotes',
     ],
     [
       'an empty secret',
       withDestination('sharedSecret: ""'),
-      ':6:19: destinations[0].sharedSecret: is empty; write a value, or remove the key',
+      ':6:19: crm: destinations[0].sharedSecret: is empty; write a value, or remove the key',
     ],
     [
       'a next secret without a secret',
       withDestination('nextSharedSecret: a', 'signing: { standardWebhooks: false }'),
-      ':6:23: destinations[0].nextSharedSecret: is set without a sharedSecret; write it as sharedSecret',
+      ':6:23: crm: destinations[0].nextSharedSecret: is set without a sharedSecret; write it as sharedSecret',
     ],
     [
       'a next secret that signs nothing',
       withDestination('sharedSecret: a', 'nextSharedSecret: b'),
-      ':7:23: destinations[0].nextSharedSecret: has no use: X-Signature is made with sharedSecret alone; add signing: { standardWebhooks: true }, which signs with both, or sharedSecretEndsAt, or remove it',
+      ':7:23: crm: destinations[0].nextSharedSecret: has no use: X-Signature is made with sharedSecret alone; add signing: { standardWebhooks: true }, which signs with both, or sharedSecretEndsAt, or remove it',
     ],
     [
       'a next secret that is the same',
       withDestination('sharedSecret: a', 'nextSharedSecret: a', 'signing: { standardWebhooks: true }'),
-      ':7:23: destinations[0].nextSharedSecret: is the same as sharedSecret; write the new one, or remove it',
+      ':7:23: crm: destinations[0].nextSharedSecret: is the same as sharedSecret; write the new one, or remove it',
     ],
     [
       'Standard Webhooks without a secret',
       withDestination('signing: { standardWebhooks: true }'),
-      ':6:34: destinations[0].signing.standardWebhooks: signs with a shared secret, and there is none; add sharedSecret: ${CATALOG_NAME}',
+      ':6:34: crm: destinations[0].signing.standardWebhooks: signs with a shared secret, and there is none; add sharedSecret: ${CATALOG_NAME}',
     ],
     [
       'a secret for Standard Webhooks that is no base64',
       withDestination('sharedSecret: whsec_*', 'signing: { standardWebhooks: true }'),
-      ':6:19: destinations[0].sharedSecret: begins with whsec_, and what follows is not base64; write whsec_ and a key as `openssl rand -base64 32` gives it, or a secret that begins otherwise',
+      ':6:19: crm: destinations[0].sharedSecret: begins with whsec_, and what follows is not base64; write whsec_ and a key as `openssl rand -base64 32` gives it, or a secret that begins otherwise',
     ],
     [
       'a next secret that is no base64',
       withDestination('sharedSecret: a', 'nextSharedSecret: whsec_', 'signing: { standardWebhooks: true }'),
-      ':7:23: destinations[0].nextSharedSecret: begins with whsec_, and what follows is not base64',
+      ':7:23: crm: destinations[0].nextSharedSecret: begins with whsec_, and what follows is not base64',
     ],
     [
       'another kind of signing',
       withDestination('sharedSecret: a', 'signing: { standard: true }'),
-      ':7:16: destinations[0].signing.standard: is not a known key; remove it; the keys here are standardWebhooks',
+      ':7:16: crm: destinations[0].signing.standard: is not a known key; remove it; the keys here are standardWebhooks',
     ],
     [
       'an empty name',
       withDestination('name: ""'),
-      ':6:11: destinations[0].name: is empty; write a value, or remove the key',
+      ':6:11: crm: destinations[0].name: is empty; write a value, or remove the key',
     ],
     [
       'a name that is too long',
       withDestination(`name: ${'x'.repeat(201)}`),
-      ':6:11: destinations[0].name: is too long; keep at most 200 characters',
+      ':6:11: crm: destinations[0].name: is too long; keep at most 200 characters',
     ],
     ['no hooks', withHooks([]), 'destinations[0].hooks: has too few entries; write at least 1'],
     [
@@ -322,12 +322,12 @@ describe('parseCatalog', () => {
     [
       'a variable that is not set',
       withDestination('sharedSecret: ${CATALOG_X}'),
-      ':6:19: destinations[0].sharedSecret: names the environment variable CATALOG_X, which is not set; set CATALOG_X',
+      ':6:19: crm: destinations[0].sharedSecret: names the environment variable CATALOG_X, which is not set; set CATALOG_X',
     ],
     [
       'a variable that may not be read',
       withDestination('sharedSecret: ${HOME}'),
-      ':6:19: destinations[0].sharedSecret: has ${ without the name of a variable that may be read here',
+      ':6:19: crm: destinations[0].sharedSecret: has ${ without the name of a variable that may be read here',
     ],
   ])('refuses %s, and says where and what to write', (_, text, fault) => {
     const found = faults(text)

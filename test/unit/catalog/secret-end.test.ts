@@ -30,22 +30,22 @@ test.each([
   [
     'is no time',
     ['sharedSecret: a', 'nextSharedSecret: b', 'sharedSecretEndsAt: in a week'],
-    ':8:25: destinations[0].sharedSecretEndsAt: is not written as it has to be; write it so: the time from which',
+    ':8:25: crm: destinations[0].sharedSecretEndsAt: is not written as it has to be; write it so: the time from which',
   ],
   [
     'is a day that no month has',
     ['sharedSecret: a', 'nextSharedSecret: b', 'sharedSecretEndsAt: 2026-02-30'],
-    ':8:25: destinations[0].sharedSecretEndsAt: is a time that does not exist; write ISO 8601, such as 2026-01-31T12:00:00Z',
+    ':8:25: crm: destinations[0].sharedSecretEndsAt: is a time that does not exist; write ISO 8601, such as 2026-01-31T12:00:00Z',
   ],
   [
     'leaves nothing to sign with',
     ['sharedSecret: a', 'sharedSecretEndsAt: 2026-02-28'],
-    ':7:25: destinations[0].sharedSecretEndsAt: leaves nothing to sign with after it; add nextSharedSecret: ${CATALOG_NAME}, or remove it',
+    ':7:25: crm: destinations[0].sharedSecretEndsAt: leaves nothing to sign with after it; add nextSharedSecret: ${CATALOG_NAME}, or remove it',
   ],
   [
     'has no secret',
     ['sharedSecretEndsAt: 2026-02-28'],
-    ':6:25: destinations[0].sharedSecretEndsAt: is set without a sharedSecret; remove it',
+    ':6:25: crm: destinations[0].sharedSecretEndsAt: is set without a sharedSecret; remove it',
   ],
 ])('the end of a secret is refused if it %s', (_, lines, fault) => {
   const parsed = parsedWith(...lines)

@@ -6,6 +6,8 @@ import { expect, test } from 'vitest'
 import { readBlock } from '../../../src/delivery-log/block-reader.ts'
 import { BlockWriter, type WrittenState } from '../../../src/delivery-log/block-writer.ts'
 import { logKinds, logOutcomes, type LogRecord, logVerdicts } from '../../../src/delivery-log/log-record.ts'
+import { recordData } from '../../../src/roles/operations/log-text.ts'
+import { stateOf } from '../../support/log-blocks.ts'
 import { arbitraryState } from './arbitrary-state.ts'
 
 const schemaFile = join(import.meta.dirname, '../../../schemas/attempts.avsc')
@@ -93,6 +95,22 @@ test('a damaged block fails at its end, however it is damaged', () => {
       expect(() => readBlock(cut, 0)).toThrow(RangeError)
     }),
   )
+})
+
+test.each([-9e15, -9e18, 9e18])(
+  'a message with the time %d costs no other record of its block',
+  (firstSeenMs) => {
+    const block = write([stateOf({ messageId: 'odd', firstSeenMs }), stateOf({ messageId: 'good' })])
+    expect(readBlock(block, 0).map(({ messageId }) => messageId)).toEqual(['odd', 'good'])
+  },
+)
+
+test('a record whose time no date can show is shown with the nearest one', () => {
+  const [record] = readBlock(write([stateOf({})]), 0)
+  if (record === undefined) throw new Error('no record')
+  expect(recordData({ ...record, firstSeenMs: -9e15 })).toMatchObject({
+    firstSeenAt: '-271821-04-20T00:00:00.000Z',
+  })
 })
 
 test('a writer begins anew with each block', () => {

@@ -298,6 +298,18 @@ describe('an event', () => {
   })
 
   test.each([
+    ['m-1', '"\\u006d-1"'],
+    ['m-1', '"\\u006D\\u002d\\u0031"'],
+    ['a/b', '"a\\/b"'],
+    ['é', '"\\u00e9"'],
+  ])('is found by its id %s, however JSON spells it (%s)', (messageId, spelled) => {
+    const value = Buffer.from(`{"type":"track","event":"E","userId":"u1","messageId":${spelled}}`)
+    const byId = choiceOf({ from: 'events', destinationId: 'crm', messageId })
+    const record = sent(chooseEvent({ ...event({}), value }, byId))
+    expect(JSON.parse(String(record.value))).toMatchObject({ messageId })
+  })
+
+  test.each([
     ['no', event({}, 'other'), toCrm],
     ['no', event({ messageId: 'm-1' }), choiceOf({ from: 'events', destinationId: 'crm', messageId: 'm-2' })],
     // The message has this id in another field.

@@ -102,6 +102,16 @@ test('a record of a topic whose values are never framed passes as it is', () => 
   expect(scene.passed).toEqual(['retry.1m/0/0 \u0000\u0001'])
 })
 
+test('a record that is framed in another way is refused, with its value as it came', () => {
+  const scene = new Scene()
+  scene.take(Buffer.from([3, 0, ...Buffer.alloc(16, 7), 1]))
+  scene.take(Buffer.from([2]), { headers: { 'apicurio.value.contentId': Buffer.alloc(8, 1) } })
+  scene.take(plain, { headers: { 'apicurio.value.contentId': Buffer.alloc(8, 1) } })
+  const glue = `0300${'07'.repeat(16)}01`
+  expect(scene.refused).toEqual([`events/0/0 ${glue} bad_frame`, 'events/0/1 02 bad_frame'])
+  expect(scene.passed).toEqual(['events/0/2 {}'])
+})
+
 test('a framed record whose schema is known passes at once, as plain JSON and with its headers', async () => {
   const scene = new Scene()
   await scene.answer(1)

@@ -339,6 +339,15 @@ test.each([
   expect(scanned).toEqual(parsed)
 })
 
+test.each(['\\ud800', '\\udc00'])('a shared member named by half a pair (%s) is not lost', (half) => {
+  const own = '{"userId":"u","type":"page","context":{"\ufffd":1}}'
+  const text = `{"batch":[${own}],"context":{"${half}":2}}`
+  expect(shortMessages(text)).toEqual([true])
+  const { scanned, parsed } = bothWays(text, 'batch', {})
+  expect(scanned).toEqual(parsed)
+  expect(JSON.stringify(scanned)).toContain(JSON.stringify(`"${half}":2`).slice(1, -1))
+})
+
 test('what was scanned can not be used once another body is', () => {
   const body = Buffer.from(`{"batch":[${track}]}`)
   const scanned = scan(body, 'batch', defaultLimits)

@@ -63,6 +63,15 @@ describe('a batch is read', () => {
   })
 
   test.each([
+    [-9e15, '0001-01-01T00:00:00.000Z'],
+    [-9e18, '0001-01-01T00:00:00.000Z'],
+    [9e18, '9999-12-31T23:59:59.999Z'],
+  ])('with the nearest time that is one, where the producer wrote %d', async (firstTimestampMs, time) => {
+    const read = await readBatches(batchOf([good('a')], { firstTimestampMs }))
+    expect(new Date(read[0]?.timestampMs ?? 0).toISOString()).toBe(time)
+  })
+
+  test.each([
     ['gzip', 1, gzipSync],
     ['snappy', 2, (bytes: Buffer) => compressSnappySync(bytes)],
     ['snappy in the blocks of Java', 2, xerialSync],

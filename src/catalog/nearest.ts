@@ -7,6 +7,8 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   let best: string | undefined
   let bestDistance = limit + 1
   for (const candidate of candidates) {
+    // The distance is at least the difference of the lengths. A key of a stranger may be very long.
+    if (Math.abs(text.length - candidate.length) > limit) continue
     const distance = editDistance(text, candidate)
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
   }

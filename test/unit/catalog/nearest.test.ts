@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { nearest } from '../../../src/config/nearest.ts'
+import { nearest } from '../../../src/catalog/nearest.ts'
 
 const known = ['SLUICE_KAFKA_BROKERS', 'SLUICE_KAFKA_GROUP_ID', 'SLUICE_HTTP_PORT']
 
