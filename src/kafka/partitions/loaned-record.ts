@@ -34,6 +34,10 @@ export class LoanedRecord implements HeldRecord {
     return this.offset < this.#partition.begunBelow
   }
 
+  get isReadAgain(): boolean {
+    return this.mayHaveBegun && this.#partition.isContinued
+  }
+
   settle(): void {
     this.#partition.settle(this.offset)
   }

@@ -41,6 +41,7 @@ export class Partition {
   #isWaiting = true
   #isCleared = false
   #begunBelow = 0
+  #isContinued = false
   /** The parts of the worker that can take no more records of this partition at the moment. */
   readonly #fullFor = new Set<string>()
   #isLost = false
@@ -111,6 +112,11 @@ export class Partition {
   /** Below this offset, an owner that left no final mark may have begun to deliver unsettled records. */
   get begunBelow(): number {
     return this.#begunBelow
+  }
+
+  /** True if the partition continues from the commit of an owner, which nobody has moved since. */
+  get isContinued(): boolean {
+    return this.#isContinued
   }
 
   /**
@@ -220,6 +226,7 @@ export class Partition {
     if (stored.offset >= 0) this.#watermark = new Watermark(stored.offset)
     this.#begunBelow = memory?.begunBelow ?? 0
     this.#wasLeftOpen = stored.offset >= 0 && memory?.isFinal !== true
+    this.#isContinued = memory !== undefined && stored.moved === undefined
   }
 
   /** Returns true if the partition is cleared, but its previous owner left no final mark. */
