@@ -35,7 +35,7 @@ export class LoanedRecord implements HeldRecord {
   }
 
   get isReadAgain(): boolean {
-    return this.mayHaveBegun && this.#partition.isContinued
+    return this.offset < this.#partition.readAgainBelow
   }
 
   settle(): void {

@@ -41,7 +41,7 @@ export class Partition {
   #isWaiting = true
   #isCleared = false
   #begunBelow = 0
-  #isContinued = false
+  #readAgainBelow = 0
   /** The parts of the worker that can take no more records of this partition at the moment. */
   readonly #fullFor = new Set<string>()
   #isLost = false
@@ -114,9 +114,12 @@ export class Partition {
     return this.#begunBelow
   }
 
-  /** True if the partition continues from the commit of an owner, which nobody has moved since. */
-  get isContinued(): boolean {
-    return this.#isContinued
+  /**
+   * Below this offset, this member may read records again that a previous owner had begun. 0 if the previous
+   * owner left a final mark, and if somebody has moved its commit to have records read again.
+   */
+  get readAgainBelow(): number {
+    return this.#readAgainBelow
   }
 
   /**
@@ -180,13 +183,15 @@ export class Partition {
 
   /**
    * Notes that the log was found, and that it ends at `end`. From the offset `below` on, the log doesn't have
-   * the records that the previous owner knew.
+   * the records that the previous owner knew. `stored` is the commit of the previous owner.
    */
-  findLog({ below, end }: { below: number; end: number }): void {
+  findLog({ below, end, stored }: { below: number; end: number; stored: StoredCommit }): void {
     this.#isStopped = false
     this.#trouble = undefined
     this.#knownBelow = Math.min(this.#knownBelow, below)
     if (this.#wasLeftOpen) this.#begunBelow = Math.max(this.#begunBelow, end)
+    const memory = stored.moved === undefined ? memoryOf(stored) : undefined
+    this.#readAgainBelow = memory?.isFinal === false ? end : 0
   }
 
   /** Notes that fetching begins. */
@@ -226,7 +231,6 @@ export class Partition {
     if (stored.offset >= 0) this.#watermark = new Watermark(stored.offset)
     this.#begunBelow = memory?.begunBelow ?? 0
     this.#wasLeftOpen = stored.offset >= 0 && memory?.isFinal !== true
-    this.#isContinued = memory !== undefined && stored.moved === undefined
   }
 
   /** Returns true if the partition is cleared, but its previous owner left no final mark. */
@@ -258,6 +262,7 @@ export class Partition {
     this.begin(stored, log)
     this.#watermark = new Watermark(offset)
     this.#begunBelow = 0
+    this.#readAgainBelow = 0
   }
 
   /** Passes over all offsets before `offset`. Any records at these offsets were taken or deleted. */

@@ -305,6 +305,29 @@ test('marks of records that the log has lost say nothing about the records in th
   expect(await owner.drain('a')).toEqual(['a1'])
 })
 
+test('the next owner knows which new messages others have queued, and not only replayed', async () => {
+  const of = await topics()
+  const first = await own(of)
+  const queued = (id: string, queueClass: string) => ({
+    value: id,
+    headers: {
+      'destination-id': 'a',
+      'message-id': id,
+      origin: 'events/0/7',
+      queued: `w/${id}/${queueClass}`,
+    },
+  })
+  await produce(of.topic, [queued('1', 'backfill')])
+  const message = { destinationId: 'a', messageId: '1', origin: { topic: 'events', partition: 0, offset: 7 } }
+  expect((await own(of)).queue.wasQueued(message)).toBe(false)
+  await produce(of.topic, [queued('1', 'fresh')])
+  const { queue } = await own(of)
+  expect(queue.wasQueued(message)).toBe(true)
+  expect(queue.wasQueued({ ...message, messageId: '2' })).toBe(false)
+  expect(queue.isOvertaken({ ...message, origin: { ...message.origin, offset: 6 } })).toBe(true)
+  expect(first.queue.wasQueued(message)).toBe(false)
+})
+
 test('records without a readable header wait as new messages of their destination', async () => {
   const of = await topics()
   await write(of, 'a1', 'nonsense')
