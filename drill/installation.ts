@@ -12,7 +12,7 @@ import {
   writeCatalog,
 } from '../test/support/sluice-process.ts'
 import type { Trust } from '../test/support/trust.ts'
-import { catalogOf, type Destination } from './fleet.ts'
+import { catalogOf, type Destination, destinations } from './fleet.ts'
 import { GatewayKeeper } from './gateway-keeper.ts'
 
 /**
@@ -25,8 +25,12 @@ export type Installation = {
   gateway: GatewayKeeper
   /** The failed starts of processes, with their error messages. Each failed start is tried again. */
   failedStarts: readonly string[]
-  /** Pauses or resumes, in the catalog, the destination that has `isPaused`. */
+  /** Pauses or resumes, in the catalog, the destinations that have `isPaused`. */
   pauseDestination(isPaused: boolean): void
+  /** Edits the headers of the destinations that have `isEdited`, in the catalog. */
+  editDestinations(): void
+  /** Calls back the failed messages of these destinations. Tries again while Kafka doesn't answer. */
+  retryNow(): Promise<void>
   /** Ends all processes that still run, and removes their files. */
   remove(): Promise<void>
 }
@@ -59,7 +63,7 @@ export async function openInstallation({
   urlOf: (destination: Destination) => string
 }): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-drill-'))
-  const catalog = writeCatalog(catalogOf({ urlOf, isPaused: false }))
+  const catalog = writeCatalog(catalogOf({ urlOf, isPaused: false, edition: 0 }))
   const prefix = 'drill.'
   const groupId = `${prefix}group`
   const [gatewayPort = 0] = await freePorts(1)
@@ -92,6 +96,19 @@ export async function openInstallation({
         if (performance.now() > deadlineMs) throw error
         await passTime(startAgainMs)
       }
+    }
+  }
+
+  let state = { isPaused: false, edition: 0 }
+  async function retryNow(id: string): Promise<void> {
+    const deadlineMs = performance.now() + mostStartMs
+    for (;;) {
+      const { code, stderr } = await runProgram(program, ['destinations', 'retry-now', id], {
+        env: environmentOf(variables),
+      })
+      if (code === 0) return
+      if (performance.now() > deadlineMs) throw new Error(`retry-now of ${id}: ${stderr}`)
+      await passTime(startAgainMs)
     }
   }
 
@@ -131,7 +148,17 @@ export async function openInstallation({
     group,
     gateway,
     failedStarts,
-    pauseDestination: (isPaused) => catalog.rewrite(catalogOf({ urlOf, isPaused })),
+    pauseDestination(isPaused) {
+      state = { ...state, isPaused }
+      catalog.rewrite(catalogOf({ urlOf, ...state }))
+    },
+    editDestinations() {
+      state = { ...state, edition: state.edition + 1 }
+      catalog.rewrite(catalogOf({ urlOf, ...state }))
+    },
+    async retryNow() {
+      for (const { id } of destinations.filter(({ isEdited }) => isEdited)) await retryNow(id)
+    },
     remove,
   }
 }

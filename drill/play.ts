@@ -154,6 +154,12 @@ export function createActor({
         installation.pauseDestination(true)
         await passTime(forMs)
         installation.pauseDestination(false)
+        return undefined
+      case 'edit destination':
+        installation.editDestinations()
+        return passTime(forMs)
+      case 'retry now':
+        return installation.retryNow()
     }
   }
 }

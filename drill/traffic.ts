@@ -5,7 +5,7 @@ import { bearer, createGatewayCaller, type Gateway, sendBatches } from './client
 import type { Endpoints } from './endpoints.ts'
 import type { Ledger } from './ledger.ts'
 import { messageOf } from './ledger.ts'
-import { produceEvents, startStraightWriter, type StraightWriter } from './straight.ts'
+import { produceBursts, produceEvents, startStraightWriter, type StraightWriter } from './straight.ts'
 
 /** The running traffic of a drill, of all kinds. */
 export type Traffic = {
@@ -69,6 +69,7 @@ export async function startTraffic({
   const running = Promise.all([
     produceEvents(shop),
     produceEvents({ ...shop, source: 'till', perSecond: tillPerSecond }),
+    produceBursts({ writer, ledger, signal }),
     sendBatches({ gateway, ledger, perSecond: rate * shareOfGateway, signal }),
     deleteUsers({ writer, gateway, ledger, signal }),
     audiences.play(performance.now() + lengthMs),
