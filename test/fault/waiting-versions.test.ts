@@ -48,7 +48,14 @@ async function install(): Promise<Installation> {
     catalog: {
       sources: [{ id: 'shop' }],
       destinations: [
-        { id: 'limited', sources: ['shop'], rateLimit: { perSecond }, hooks: [{ url: receiver.url(path) }] },
+        {
+          id: 'limited',
+          sources: ['shop'],
+          rateLimit: { perSecond },
+          // So that a worker holds few messages in memory, and the others wait in the queue.
+          maxInFlight: 10,
+          hooks: [{ url: receiver.url(path) }],
+        },
       ],
     },
     variables: {
