@@ -78,7 +78,8 @@ export async function openInstallation({
     SLUICE_STATE_FOLDER: join(folder, 'gateway'),
     CATALOG_WORKER: 'none',
   }
-  const applied = await runProgram(program, ['topics', 'apply'], { env: environmentOf(variables) })
+  const env = environmentOf(variables)
+  const applied = await runProgram(program, ['topics', 'apply'], { env })
   if (applied.code !== 0) throw new Error(`topics could not be made:\n${applied.stderr}${applied.stdout}`)
 
   const failedStarts: string[] = []
@@ -96,19 +97,6 @@ export async function openInstallation({
         if (performance.now() > deadlineMs) throw error
         await passTime(startAgainMs)
       }
-    }
-  }
-
-  let state = { isPaused: false, edition: 0 }
-  async function retryNow(id: string): Promise<void> {
-    const deadlineMs = performance.now() + mostStartMs
-    for (;;) {
-      const { code, stderr } = await runProgram(program, ['destinations', 'retry-now', id], {
-        env: environmentOf(variables),
-      })
-      if (code === 0) return
-      if (performance.now() > deadlineMs) throw new Error(`retry-now of ${id}: ${stderr}`)
-      await passTime(startAgainMs)
     }
   }
 
@@ -148,18 +136,36 @@ export async function openInstallation({
     group,
     gateway,
     failedStarts,
-    pauseDestination(isPaused) {
-      state = { ...state, isPaused }
-      catalog.rewrite(catalogOf({ urlOf, ...state }))
-    },
-    editDestinations() {
-      state = { ...state, edition: state.edition + 1 }
-      catalog.rewrite(catalogOf({ urlOf, ...state }))
-    },
-    async retryNow() {
-      for (const { id } of destinations.filter(({ isEdited }) => isEdited)) await retryNow(id)
-    },
+    ...editsOf(catalog, urlOf),
+    retryNow: () => retryNow(env),
     remove,
+  }
+}
+
+/** Returns the functions that edit the catalog. */
+function editsOf(
+  catalog: ReturnType<typeof writeCatalog>,
+  urlOf: (destination: Destination) => string,
+): Pick<Installation, 'pauseDestination' | 'editDestinations'> {
+  let state = { isPaused: false, edition: 0 }
+  function edit(next: Partial<typeof state>): void {
+    state = { ...state, ...next }
+    catalog.rewrite(catalogOf({ urlOf, ...state }))
+  }
+  return {
+    pauseDestination: (isPaused) => edit({ isPaused }),
+    editDestinations: () => edit({ edition: state.edition + 1 }),
+  }
+}
+
+async function retryNow(env: NodeJS.ProcessEnv): Promise<void> {
+  const deadlineMs = performance.now() + mostStartMs
+  const left = destinations.filter(({ isEdited }) => isEdited).map(({ id }) => id)
+  for (let [id] = left; id !== undefined; [id] = left) {
+    const { code, stderr } = await runProgram(program, ['destinations', 'retry-now', id], { env })
+    if (code === 0) left.shift()
+    else if (performance.now() > deadlineMs) throw new Error(`retry-now of ${id}: ${stderr}`)
+    else await passTime(startAgainMs)
   }
 }
 

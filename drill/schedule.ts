@@ -98,8 +98,8 @@ const plans: Readonly<Record<Lane, Plan>> = {
   operator: {
     everyMs: 30_000,
     kinds: [
-      ['retry now', [0, 1_000]],
-      ['edit destination', [0, 1_000]],
+      ['retry now', [0, 1]],
+      ['edit destination', [0, 1]],
     ],
   },
 }

@@ -27,17 +27,7 @@ const deletionEveryMs = 4_000
  */
 const deletedWithinMs = 150_000
 
-export async function startTraffic({
-  brokers,
-  prefix,
-  gatewayOrigin,
-  partitions,
-  rate,
-  seed,
-  lengthMs,
-  endpoints,
-  ledger,
-}: {
+type TrafficOptions = {
   /** The addresses of the brokers themselves, not of the proxies. */
   brokers: readonly string[]
   prefix: string
@@ -49,7 +39,19 @@ export async function startTraffic({
   lengthMs: number
   endpoints: Endpoints
   ledger: Ledger
-}): Promise<Traffic> {
+}
+
+export async function startTraffic({
+  brokers,
+  prefix,
+  gatewayOrigin,
+  partitions,
+  rate,
+  seed,
+  lengthMs,
+  endpoints,
+  ledger,
+}: TrafficOptions): Promise<Traffic> {
   const writer = await startStraightWriter({ brokers, prefix, ledger })
   const gateway = createGatewayCaller(gatewayOrigin, ledger)
   const stopping = new AbortController()

@@ -28,8 +28,8 @@ export type HeldRecord = {
   /** True if a previous owner left without a final mark, and may have started deliveries of the record. */
   readonly mayHaveBegun?: boolean
   /**
-   * True if a previous owner left without a final mark, and may have read the record too. False if somebody has
-   * asked for the record again by moving the group's commit.
+   * True if a previous owner left without a final mark, and may have read the record too. False if somebody
+   * has asked for the record again by moving the group's commit.
    */
   readonly isReadAgain?: boolean
   settle(): void

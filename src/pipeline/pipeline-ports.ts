@@ -55,8 +55,8 @@ export type WaitingQueue = {
   /** Returns true if a delivery has to join the end of its queue, because others wait there. */
   has(delivery: Queueing): boolean
   /**
-   * Returns true if the delivery is in its queue, or was there: a previous owner has queued it, and was killed
-   * before it could commit this. So its record was read again.
+   * Returns true if the delivery is in its queue, or was there: a previous owner has queued it, and was
+   * killed before it could commit this. So its record was read again.
    */
   wasQueued(delivery: Queueing): boolean
   /** Returns true if a previous owner that was killed has queued deliveries that came after this one. */

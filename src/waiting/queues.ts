@@ -190,9 +190,9 @@ export class WaitingQueues {
     const { record } = delivery.pending
     const queue = this.#units.get(record.partition)
     if (queue === undefined || !isNew(delivery)) return false
-    if (record.isReadAgain === true) return queue.wasQueued(delivery)
+    if (record.isReadAgain === true) return queue.before.has(delivery)
     // Records come in their order, so none that follows is read again.
-    queue.readsNew(record.topic)
+    queue.before.forget(record.topic)
     return false
   }
 
@@ -200,7 +200,7 @@ export class WaitingQueues {
   isOvertaken(delivery: FromRecord): boolean {
     const { record } = delivery.pending
     const isAgain = record.isReadAgain === true && isNew(delivery)
-    return isAgain && this.#units.get(record.partition)?.isOvertaken(delivery) === true
+    return isAgain && this.#units.get(record.partition)?.before.hasLater(delivery) === true
   }
 
   /**

@@ -14,7 +14,7 @@ import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.
 import { MarkWriter, type QueuePartition } from './mark-writer.ts'
 import type { Owners, QueueClass } from './owners.ts'
 import type { Pieces } from './pieces.ts'
-import { type NewMessage, QueuedBefore } from './queued-before.ts'
+import { QueuedBefore } from './queued-before.ts'
 import { UnitIndex } from './unit-index.ts'
 
 /** What the brokers say of a unit's log. */
@@ -71,6 +71,7 @@ const ageEveryMs = 10 * 60_000
  * the log is read, so a record that somebody else appended can't be missed.
  */
 export class UnitQueue {
+  readonly before = new QueuedBefore()
   readonly #options: UnitQueueOptions
   /** Identifies this tenure. */
   readonly #writer = randomBytes(6).toString('base64url')
@@ -90,7 +91,6 @@ export class UnitQueue {
   readonly #wanted = new Map<number, number>()
   readonly #wantedOf = new Counts()
   readonly #drops = new Drops()
-  readonly #before = new QueuedBefore()
   #isFetching = false
   readonly #times = new AppendTimes()
   /** The offsets of records of which somebody asked when they were appended, and it isn't known. */
@@ -174,21 +174,6 @@ export class UnitQueue {
   /** Returns true if a further record of this code has to join the end of the queue. */
   has(code: number): boolean {
     return this.#index.untakenOf(code) > 0 || this.#unacknowledged.of(code) > 0 || this.wantedOf(code) > 0
-  }
-
-  /** Returns true if an earlier owner has queued a new message that this member reads again. */
-  wasQueued(message: NewMessage): boolean {
-    return this.#before.has(message)
-  }
-
-  /** Returns true if an earlier owner has queued a message that came after this one. */
-  isOvertaken(message: NewMessage): boolean {
-    return this.#before.hasLater(message)
-  }
-
-  /** Notes that this member reads no record of a topic again any more. */
-  readsNew(topic: string): void {
-    this.#before.forget(topic)
   }
 
   /** The number of taken records of a code whose content isn't read yet. */
@@ -434,7 +419,7 @@ export class UnitQueue {
       return
     }
     if (writer !== '') this.#sequences.set(writer, sequence)
-    if (writer !== this.#writer && queueClass !== 'backfill') this.#before.note(headers)
+    if (writer !== this.#writer && queueClass !== 'backfill') this.before.note(headers)
     this.#times.add(offset, timestampMs)
     this.#add(this.#options.owners.codeOf(headerText(headers, 'destination-id') ?? '', queueClass), 1)
   }

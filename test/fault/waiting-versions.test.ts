@@ -8,7 +8,7 @@ import { groupLag } from '../support/group-lag.ts'
 import { otherProgram, testKafka } from '../support/kafka.ts'
 import type { SluiceProcess } from '../support/sluice-process.ts'
 import { until } from '../support/until.ts'
-import { startSluice } from '../support/worker-process.ts'
+import { type CatalogData, startSluice } from '../support/worker-process.ts'
 
 /** The last version without queues of destinations. What waits for its turn is on its retry topics. */
 const withoutQueues = 'b04d60cc70f59ea08f8d2a5ba95ad8e9c0280463'
@@ -34,6 +34,8 @@ type Installation = {
   started: readonly SluiceProcess[]
   /** The settings that only workers of this version get. */
   newSettings: Record<string, string>
+  /** Pauses or resumes the destination. */
+  setState(state: 'on' | 'paused'): void
   send(): Promise<string[]>
   /** Resolves with how many of the messages have not arrived. */
   missing(ids: readonly string[]): Promise<number>
@@ -44,20 +46,22 @@ type Installation = {
 async function install(): Promise<Installation> {
   const receiver = await startCountingReceiver()
   onTestFinished(() => receiver.stop())
+  const catalogOf = (state: 'on' | 'paused'): CatalogData => ({
+    sources: [{ id: 'shop' }],
+    destinations: [
+      {
+        id: 'limited',
+        sources: ['shop'],
+        state,
+        rateLimit: { perSecond },
+        // So that a worker holds few messages in memory, and the others wait in the queue.
+        maxInFlight: 10,
+        hooks: [{ url: receiver.url(path) }],
+      },
+    ],
+  })
   const scene = await setScene({
-    catalog: {
-      sources: [{ id: 'shop' }],
-      destinations: [
-        {
-          id: 'limited',
-          sources: ['shop'],
-          rateLimit: { perSecond },
-          // So that a worker holds few messages in memory, and the others wait in the queue.
-          maxInFlight: 10,
-          hooks: [{ url: receiver.url(path) }],
-        },
-      ],
-    },
+    catalog: catalogOf('on'),
     variables: {
       // So long that records of the earlier version are still there when its last worker has ended.
       SLUICE_RETRY_LADDER: '40s',
@@ -87,6 +91,7 @@ async function install(): Promise<Installation> {
     group,
     started,
     newSettings,
+    setState: (state) => scene.catalog.rewrite(catalogOf(state)),
     async send() {
       const ids = newIds(burst)
       await scene.send('shop', ids)
@@ -146,16 +151,21 @@ test('workers without queues are upgraded one by one during bursts: what they ha
 
 test('with delivery.waitingQueues=false the queues run empty, and workers go back to a version without queues: nothing is lost, and nothing comes twice', async () => {
   const installation = await install()
-  const { group, send, replaceAll, newSettings } = installation
+  const { group, send, replaceAll, newSettings, setState } = installation
   for (let count = 0; count < workers; count++) await group.join()
+  setState('paused')
   const ids = await send()
-  await until('messages wait in queues', async () => (await waiting(installation)) > 100)
+  await until('they wait in the queue', async () => (await waiting(installation)) === burst, {
+    timeoutMs: 60_000,
+  })
   newSettings['SLUICE_DELIVERY_WAITING_QUEUES'] = 'false'
   await replaceAll()
-  expect(await waiting(installation)).toBeGreaterThan(0)
-  await until('the queues are empty', async () => (await waiting(installation)) === 0, { timeoutMs: 60_000 })
+  expect(await waiting(installation)).toBe(burst)
+  setState('on')
+  await until('the queues are empty', async () => (await waiting(installation)) === 0, { timeoutMs: 120_000 })
   ids.push(...(await send()))
-  await until('the rest of the burst is on the retry topics', async () => (await parked(installation)) > 50)
+  const isParked = async (): Promise<boolean> => (await parked(installation)) > 50
+  await until('the rest of the burst is on the retry topics', isParked, { timeoutMs: 60_000 })
   expect(await waiting(installation)).toBe(0)
   await replaceAll(old.program)
   await untilDelivered(installation, ids)
@@ -163,19 +173,21 @@ test('with delivery.waitingQueues=false the queues run empty, and workers go bac
 
 test('workers that go back to a version without queues too early leave in the queues what waits there, and the next upgrade delivers it once', async () => {
   const installation = await install()
-  const { group, send, replaceAll, missing } = installation
+  const { group, send, replaceAll, missing, setState } = installation
   for (let count = 0; count < workers; count++) await group.join()
+  setState('paused')
   const early = await send()
-  await until('messages wait in queues', async () => (await waiting(installation)) > 100)
+  await until('they wait in the queue', async () => (await waiting(installation)) === burst, {
+    timeoutMs: 60_000,
+  })
   await replaceAll(old.program)
-  const left = await missing(early)
-  expect(left).toBeGreaterThan(0)
+  setState('on')
   const late = await send()
   await until('the later messages have arrived', async () => (await missing(late)) === 0, {
     timeoutMs: 240_000,
     everyMs: 500,
   })
-  expect(await missing(early)).toBe(left)
+  expect(await missing(early)).toBe(burst)
   await replaceAll()
   await untilDelivered(installation, [...early, ...late])
 })

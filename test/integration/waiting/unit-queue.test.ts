@@ -319,13 +319,13 @@ test('the next owner knows which new messages others have queued, and not only r
   })
   await produce(of.topic, [queued('1', 'backfill')])
   const message = { destinationId: 'a', messageId: '1', origin: { topic: 'events', partition: 0, offset: 7 } }
-  expect((await own(of)).queue.wasQueued(message)).toBe(false)
+  expect((await own(of)).queue.before.has(message)).toBe(false)
   await produce(of.topic, [queued('1', 'fresh')])
   const { queue } = await own(of)
-  expect(queue.wasQueued(message)).toBe(true)
-  expect(queue.wasQueued({ ...message, messageId: '2' })).toBe(false)
-  expect(queue.isOvertaken({ ...message, origin: { ...message.origin, offset: 6 } })).toBe(true)
-  expect(first.queue.wasQueued(message)).toBe(false)
+  expect(queue.before.has(message)).toBe(true)
+  expect(queue.before.has({ ...message, messageId: '2' })).toBe(false)
+  expect(queue.before.hasLater({ ...message, origin: { ...message.origin, offset: 6 } })).toBe(true)
+  expect(first.queue.before.has(message)).toBe(false)
 })
 
 test('records without a readable header wait as new messages of their destination', async () => {
