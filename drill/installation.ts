@@ -79,9 +79,7 @@ export async function openInstallation({
     CATALOG_WORKER: 'none',
   }
   const env = environmentOf(variables)
-  const applied = await runProgram(program, ['topics', 'apply'], { env })
-  if (applied.code !== 0) throw new Error(`topics could not be made:\n${applied.stderr}${applied.stdout}`)
-
+  await applyTopics(env)
   const failedStarts: string[] = []
   async function startPatiently(
     what: string,
@@ -140,6 +138,11 @@ export async function openInstallation({
     retryNow: () => retryNow(env),
     remove,
   }
+}
+
+async function applyTopics(env: NodeJS.ProcessEnv): Promise<void> {
+  const applied = await runProgram(program, ['topics', 'apply'], { env })
+  if (applied.code !== 0) throw new Error(`topics could not be made:\n${applied.stderr}${applied.stdout}`)
 }
 
 /** Returns the functions that edit the catalog. */

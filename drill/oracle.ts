@@ -144,10 +144,10 @@ function ofQueuedRepeats(evidence: Evidence, repeats: readonly Repeat[]): Check 
 
 /** Returns the check of the order in which messages left the queue of their destination. */
 function ofQueuedOrder(evidence: Evidence): Check {
-  const { overtaken, checked } = findOvertaken(evidence)
+  const { overtaken: late, checked } = findOvertaken(evidence)
   return check(
     'What waits for its turn is sent in its order in each unit, while no worker comes or goes',
-    overtaken.map(({ key, by }) => `${key} came after ${by} later ones`),
+    late.map(({ key, by }) => `${key} came after ${by} later ones`),
     'overtaken',
     ` of ${checked.toLocaleString('en')}`,
   )

@@ -35,12 +35,12 @@ type Installation = {
   /** The settings that only workers of this version get. */
   newSettings: Record<string, string>
   /** Pauses or resumes the destination. */
-  setState(state: 'on' | 'paused'): void
-  send(): Promise<string[]>
+  setState: (state: 'on' | 'paused') => void
+  send: () => Promise<string[]>
   /** Resolves with how many of the messages have not arrived. */
-  missing(ids: readonly string[]): Promise<number>
+  missing: (ids: readonly string[]) => Promise<number>
   /** Replaces the workers one by one. */
-  replaceAll(program?: string): Promise<void>
+  replaceAll: (program?: string) => Promise<void>
 }
 
 async function install(): Promise<Installation> {

@@ -305,18 +305,15 @@ test('marks of records that the log has lost say nothing about the records in th
   expect(await owner.drain('a')).toEqual(['a1'])
 })
 
+/** Returns the record of a message that was made from the record `events/0/7`. */
+function queued(id: string, queueClass: string): Parameters<typeof produce>[1][number] {
+  const headers = { 'destination-id': 'a', 'message-id': id, origin: 'events/0/7' }
+  return { value: id, headers: { ...headers, queued: `w/${id}/${queueClass}` } }
+}
+
 test('the next owner knows which new messages others have queued, and not only replayed', async () => {
   const of = await topics()
   const first = await own(of)
-  const queued = (id: string, queueClass: string) => ({
-    value: id,
-    headers: {
-      'destination-id': 'a',
-      'message-id': id,
-      origin: 'events/0/7',
-      queued: `w/${id}/${queueClass}`,
-    },
-  })
   await produce(of.topic, [queued('1', 'backfill')])
   const message = { destinationId: 'a', messageId: '1', origin: { topic: 'events', partition: 0, offset: 7 } }
   expect((await own(of)).queue.before.has(message)).toBe(false)
