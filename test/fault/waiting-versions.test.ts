@@ -34,8 +34,8 @@ type Installation = {
   started: readonly SluiceProcess[]
   /** The settings that only workers of this version get. */
   newSettings: Record<string, string>
-  /** Pauses or resumes the destination. */
-  setState: (state: 'on' | 'paused') => void
+  /** Sets the destination `on`. */
+  resume: () => void
   send: () => Promise<string[]>
   /** Resolves with how many of the messages have not arrived. */
   missing: (ids: readonly string[]) => Promise<number>
@@ -43,16 +43,16 @@ type Installation = {
   replaceAll: (program?: string) => Promise<void>
 }
 
-async function install(): Promise<Installation> {
+async function install(state: 'on' | 'paused'): Promise<Installation> {
   const receiver = await startCountingReceiver()
   onTestFinished(() => receiver.stop())
-  const catalogOf = (state: 'on' | 'paused'): CatalogData => ({
+  const catalogOf = (present: 'on' | 'paused'): CatalogData => ({
     sources: [{ id: 'shop' }],
     destinations: [
       {
         id: 'limited',
         sources: ['shop'],
-        state,
+        state: present,
         rateLimit: { perSecond },
         // So that a worker holds few messages in memory, and the others wait in the queue.
         maxInFlight: 10,
@@ -61,7 +61,7 @@ async function install(): Promise<Installation> {
     ],
   })
   const scene = await setScene({
-    catalog: catalogOf('on'),
+    catalog: catalogOf(state),
     variables: {
       // So long that records of the earlier version are still there when its last worker has ended.
       SLUICE_RETRY_LADDER: '40s',
@@ -91,7 +91,7 @@ async function install(): Promise<Installation> {
     group,
     started,
     newSettings,
-    setState: (state) => scene.catalog.rewrite(catalogOf(state)),
+    resume: () => scene.catalog.rewrite(catalogOf('on')),
     async send() {
       const ids = newIds(burst)
       await scene.send('shop', ids)
@@ -134,7 +134,7 @@ function parked({ scene: { prefix } }: Installation): Promise<number> {
 }
 
 test('workers without queues are upgraded one by one during bursts: what they have put on the retry topics is delivered too, and nothing twice', async () => {
-  const installation = await install()
+  const installation = await install('on')
   const { group, send, replaceAll } = installation
   for (let count = 0; count < workers; count++) await group.join(old.program)
   const ids = await send()
@@ -150,10 +150,9 @@ test('workers without queues are upgraded one by one during bursts: what they ha
 })
 
 test('with delivery.waitingQueues=false the queues run empty, and workers go back to a version without queues: nothing is lost, and nothing comes twice', async () => {
-  const installation = await install()
-  const { group, send, replaceAll, newSettings, setState } = installation
+  const installation = await install('paused')
+  const { group, send, replaceAll, newSettings, resume } = installation
   for (let count = 0; count < workers; count++) await group.join()
-  setState('paused')
   const ids = await send()
   await until('they wait in the queue', async () => (await waiting(installation)) === burst, {
     timeoutMs: 60_000,
@@ -161,7 +160,7 @@ test('with delivery.waitingQueues=false the queues run empty, and workers go bac
   newSettings['SLUICE_DELIVERY_WAITING_QUEUES'] = 'false'
   await replaceAll()
   expect(await waiting(installation)).toBe(burst)
-  setState('on')
+  resume()
   await until('the queues are empty', async () => (await waiting(installation)) === 0, { timeoutMs: 120_000 })
   ids.push(...(await send()))
   const isParked = async (): Promise<boolean> => (await parked(installation)) > 50
@@ -172,16 +171,15 @@ test('with delivery.waitingQueues=false the queues run empty, and workers go bac
 })
 
 test('workers that go back to a version without queues too early leave in the queues what waits there, and the next upgrade delivers it once', async () => {
-  const installation = await install()
-  const { group, send, replaceAll, missing, setState } = installation
+  const installation = await install('paused')
+  const { group, send, replaceAll, missing, resume } = installation
   for (let count = 0; count < workers; count++) await group.join()
-  setState('paused')
   const early = await send()
   await until('they wait in the queue', async () => (await waiting(installation)) === burst, {
     timeoutMs: 60_000,
   })
   await replaceAll(old.program)
-  setState('on')
+  resume()
   const late = await send()
   await until('the later messages have arrived', async () => (await missing(late)) === 0, {
     timeoutMs: 240_000,

@@ -306,18 +306,18 @@ test('marks of records that the log has lost say nothing about the records in th
 })
 
 /** Returns the record of a message that was made from the record `events/0/7`. */
-function queued(id: string, queueClass: string): Parameters<typeof produce>[1][number] {
+function queuedRecord(id: string, queueClass: string): Parameters<typeof produce>[1][number] {
   const headers = { 'destination-id': 'a', 'message-id': id, origin: 'events/0/7' }
-  return { value: id, headers: { ...headers, queued: `w/${id}/${queueClass}` } }
+  return { value: id, headers: { ...headers, queued: `${queueClass}/1/${queueClass}` } }
 }
 
 test('the next owner knows which new messages others have queued, and not only replayed', async () => {
   const of = await topics()
   const first = await own(of)
-  await produce(of.topic, [queued('1', 'backfill')])
+  await produce(of.topic, [queuedRecord('1', 'backfill')])
   const message = { destinationId: 'a', messageId: '1', origin: { topic: 'events', partition: 0, offset: 7 } }
   expect((await own(of)).queue.before.has(message)).toBe(false)
-  await produce(of.topic, [queued('1', 'fresh')])
+  await produce(of.topic, [queuedRecord('1', 'fresh')])
   const { queue } = await own(of)
   expect(queue.before.has(message)).toBe(true)
   expect(queue.before.has({ ...message, messageId: '2' })).toBe(false)
