@@ -8,7 +8,7 @@ import type { Happened } from './play.ts'
 /** A record of the dead letters. `destination` and `messageId` are empty if the record isn't a delivery. */
 export type DeadLetter = { destination: string; messageId: string; reason: string; detail: string }
 
-/** A record of a retry topic. */
+/** A record of a retry topic, or of a queue. */
 export type ParkedTry = {
   /** `destination/messageId` */
   key: string
@@ -54,7 +54,7 @@ export type Evidence = {
   deadLetters: readonly DeadLetter[]
   /** The message ids in the topic `events`. The ids of one partition are in the order of its offsets. */
   written: readonly string[]
-  /** The records of the retry topics. */
+  /** The records of the retry topics and of the queues. */
   parked: readonly ParkedTry[]
   /** Users of `shop` whose deletion was acknowledged. */
   deleted: readonly string[]

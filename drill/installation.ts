@@ -12,7 +12,7 @@ import {
   writeCatalog,
 } from '../test/support/sluice-process.ts'
 import type { Trust } from '../test/support/trust.ts'
-import { catalogOf, type Destination } from './fleet.ts'
+import { catalogOf, type Destination, destinations } from './fleet.ts'
 import { GatewayKeeper } from './gateway-keeper.ts'
 
 /**
@@ -25,8 +25,12 @@ export type Installation = {
   gateway: GatewayKeeper
   /** The failed starts of processes, with their error messages. Each failed start is tried again. */
   failedStarts: readonly string[]
-  /** Pauses or resumes, in the catalog, the destination that has `isPaused`. */
+  /** Pauses or resumes, in the catalog, the destinations that have `isPaused`. */
   pauseDestination(isPaused: boolean): void
+  /** Edits the headers of the destinations that have `isEdited`, in the catalog. */
+  editDestinations(): void
+  /** Calls back the failed messages of these destinations. Tries again while Kafka doesn't answer. */
+  retryNow(): Promise<void>
   /** Ends all processes that still run, and removes their files. */
   remove(): Promise<void>
 }
@@ -59,7 +63,7 @@ export async function openInstallation({
   urlOf: (destination: Destination) => string
 }): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-drill-'))
-  const catalog = writeCatalog(catalogOf({ urlOf, isPaused: false }))
+  const catalog = writeCatalog(catalogOf({ urlOf, isPaused: false, edition: 0 }))
   const prefix = 'drill.'
   const groupId = `${prefix}group`
   const [gatewayPort = 0] = await freePorts(1)
@@ -74,9 +78,8 @@ export async function openInstallation({
     SLUICE_STATE_FOLDER: join(folder, 'gateway'),
     CATALOG_WORKER: 'none',
   }
-  const applied = await runProgram(program, ['topics', 'apply'], { env: environmentOf(variables) })
-  if (applied.code !== 0) throw new Error(`topics could not be made:\n${applied.stderr}${applied.stdout}`)
-
+  const env = environmentOf(variables)
+  await applyTopics(env)
   const failedStarts: string[] = []
   async function startPatiently(
     what: string,
@@ -131,8 +134,41 @@ export async function openInstallation({
     group,
     gateway,
     failedStarts,
-    pauseDestination: (isPaused) => catalog.rewrite(catalogOf({ urlOf, isPaused })),
+    ...editsOf(catalog, urlOf),
+    retryNow: () => retryNow(env),
     remove,
+  }
+}
+
+async function applyTopics(env: NodeJS.ProcessEnv): Promise<void> {
+  const applied = await runProgram(program, ['topics', 'apply'], { env })
+  if (applied.code !== 0) throw new Error(`topics could not be made:\n${applied.stderr}${applied.stdout}`)
+}
+
+/** Returns the functions that edit the catalog. */
+function editsOf(
+  catalog: ReturnType<typeof writeCatalog>,
+  urlOf: (destination: Destination) => string,
+): Pick<Installation, 'pauseDestination' | 'editDestinations'> {
+  let state = { isPaused: false, edition: 0 }
+  function edit(next: Partial<typeof state>): void {
+    state = { ...state, ...next }
+    catalog.rewrite(catalogOf({ urlOf, ...state }))
+  }
+  return {
+    pauseDestination: (isPaused) => edit({ isPaused }),
+    editDestinations: () => edit({ edition: state.edition + 1 }),
+  }
+}
+
+async function retryNow(env: NodeJS.ProcessEnv): Promise<void> {
+  const deadlineMs = performance.now() + mostStartMs
+  const left = destinations.filter(({ isEdited }) => isEdited).map(({ id }) => id)
+  for (let [id] = left; id !== undefined; [id] = left) {
+    const { code, stderr } = await runProgram(program, ['destinations', 'retry-now', id], { env })
+    if (code === 0) left.shift()
+    else if (performance.now() > deadlineMs) throw new Error(`retry-now of ${id}: ${stderr}`)
+    else await passTime(startAgainMs)
   }
 }
 

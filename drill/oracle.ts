@@ -2,6 +2,7 @@ import { keyOf } from '../test/support/delivery-book.ts'
 import { readWebId } from './clients.ts'
 import type { Evidence } from './evidence.ts'
 import { type Destination, destinationsOf } from './fleet.ts'
+import { findManyRepeats, findOvertaken } from './queues.ts'
 import { findBackward, findRepeats, type Repeat } from './repeats.ts'
 
 /** A promise of Sluice, and whether Sluice has kept it. */
@@ -38,6 +39,8 @@ export function judge(evidence: Evidence): Verdict {
     ofDeadLetters(evidence),
     ofAllSettled(evidence),
     ofRepeats(repeats),
+    ofQueuedRepeats(evidence, repeats),
+    ofQueuedOrder(evidence),
     ofCommits(evidence),
     ofAudiences(evidence),
     ofDeletedValues(evidence),
@@ -128,6 +131,25 @@ function ofRepeats(repeats: readonly Repeat[]): Check {
     }),
     'without a cause',
     ` of ${repeats.length.toLocaleString('en')} that were repeated`,
+  )
+}
+
+function ofQueuedRepeats(evidence: Evidence, repeats: readonly Repeat[]): Check {
+  return check(
+    'A kill repeats at most as much as a destination with a rate takes in a second',
+    findManyRepeats(evidence, repeats),
+    'kills with more repeats',
+  )
+}
+
+/** Returns the check of the order in which messages left the queue of their destination. */
+function ofQueuedOrder(evidence: Evidence): Check {
+  const { overtaken: late, checked } = findOvertaken(evidence)
+  return check(
+    'What waits for its turn is sent in its order in each unit, while no worker comes or goes',
+    late.map(({ key, by }) => `${key} came after ${by} later ones`),
+    'overtaken',
+    ` of ${checked.toLocaleString('en')}`,
   )
 }
 

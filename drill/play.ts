@@ -151,10 +151,27 @@ export function createActor({
       case 'trouble to an endpoint':
         return troubled(endpointProxy, fault.trouble, forMs)
       case 'pause destination':
-        installation.pauseDestination(true)
-        await passTime(forMs)
-        installation.pauseDestination(false)
+      case 'edit destination':
+      case 'retry now':
+        return operate(installation, kind, forMs)
     }
+  }
+}
+
+async function operate(
+  installation: Installation,
+  kind: 'pause destination' | 'edit destination' | 'retry now',
+  forMs: number,
+): Promise<void> {
+  switch (kind) {
+    case 'pause destination':
+      installation.pauseDestination(true)
+      await passTime(forMs)
+      return installation.pauseDestination(false)
+    case 'edit destination':
+      return installation.editDestinations()
+    case 'retry now':
+      return installation.retryNow()
   }
 }
 

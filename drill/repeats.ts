@@ -139,7 +139,7 @@ function isUnread({ outcome }: ParkedTry): boolean {
 }
 
 /** Returns true for a fault after which it may be uncertain whether commits and records were written. */
-function isOfKafka({ lane }: Happened): boolean {
+export function isOfKafka({ lane }: Happened): boolean {
   return lane === 'brokers' || lane === 'kafka network'
 }
 

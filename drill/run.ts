@@ -1,4 +1,5 @@
 import { setTimeout as passTime } from 'node:timers/promises'
+import type { KafkaMessage } from 'kafkajs'
 import { watchOthers } from '../bench/support/machine-cpu.ts'
 import { readTopic } from '../bench/support/topic-reader.ts'
 import { say } from '../bench/support/say.ts'
@@ -312,23 +313,31 @@ async function gather({
   }
 }
 
-/** Returns the records of the retry topics, each with the worker that wrote it. */
+/** Returns the records of the retry topics and of the queues, each with the worker that wrote it. */
 async function readParked(
   brokers: readonly string[],
   { prefix, group }: Installation,
 ): Promise<readonly ParkedTry[]> {
   const ownerOf = readOwners(`${prefix}events`, group.logs)
   const parked: ParkedTry[] = []
+  const note = (state: string, { headers = {}, timestamp }: KafkaMessage, partition: number): void => {
+    const arrivedMs = Number(timestamp)
+    const worker = ownerOf(partition, arrivedMs)
+    parked.push({
+      key: keyOf(String(headers['destination-id']), String(headers['message-id'])),
+      by: worker === undefined ? undefined : { worker, arrivedMs },
+      outcome: String(headers['last-outcome'] ?? ''),
+      state,
+    })
+  }
+  // Sluice itself recognizes a record of a queue that was written twice, so no two have the same state.
+  await readTopic(brokers, `${prefix}waiting`, (record, partition) =>
+    note(`waiting/${partition}/${record.offset}`, record, partition),
+  )
   for (const wait of retryWaits) {
-    await readTopic(brokers, `${prefix}retry.${wait}`, ({ headers = {}, timestamp }, partition) => {
-      const arrivedMs = Number(timestamp)
-      const worker = ownerOf(partition, arrivedMs)
-      parked.push({
-        key: keyOf(String(headers['destination-id']), String(headers['message-id'])),
-        by: worker === undefined ? undefined : { worker, arrivedMs },
-        outcome: String(headers['last-outcome'] ?? ''),
-        state: `${wait}/${String(headers['attempts'])}/${String(headers['waits'])}`,
-      })
+    await readTopic(brokers, `${prefix}retry.${wait}`, (record, partition) => {
+      const { attempts, waits } = record.headers ?? {}
+      note(`${wait}/${String(attempts)}/${String(waits)}`, record, partition)
     })
   }
   return parked

@@ -33,12 +33,16 @@ export type Fault =
   | { kind: 'trouble to an endpoint'; trouble: NetworkTrouble; forMs: number }
   /** Pauses a destination in the catalog. */
   | { kind: 'pause destination'; forMs: number }
+  /** Edits what is sent to a destination, in the catalog. */
+  | { kind: 'edit destination'; forMs: number }
+  /** Calls the messages of a destination back that wait for a retry. */
+  | { kind: 'retry now'; forMs: number }
 
 /**
  * A row of faults. Faults of different lanes may overlap. In the lanes `kills` and `group` the faults of the
  * same lane may overlap too. In the other lanes they follow each other.
  */
-export type Lane = 'kills' | 'group' | 'brokers' | 'gateway' | 'kafka network' | 'endpoints'
+export type Lane = 'kills' | 'group' | 'brokers' | 'gateway' | 'kafka network' | 'endpoints' | 'operator'
 
 /** A fault and the time when it begins, in milliseconds from the start of the drill. */
 export type TimedFault = { atMs: number; lane: Lane; fault: Fault }
@@ -91,6 +95,13 @@ const plans: Readonly<Record<Lane, Plan>> = {
       ['pause destination', [4_000, 10_000]],
     ],
   },
+  operator: {
+    everyMs: 30_000,
+    kinds: [
+      ['retry now', [0, 1]],
+      ['edit destination', [0, 1]],
+    ],
+  },
 }
 
 /** Returns the faults of a drill in order of time. The same seed and length give the same faults. */
@@ -99,7 +110,15 @@ export function scheduleOf({ seed, lengthMs }: { seed: number; lengthMs: number 
   return lanes.flatMap((lane) => faultsOf(lane, lengthMs, random)).sort((a, b) => a.atMs - b.atMs)
 }
 
-export const lanes: readonly Lane[] = ['kills', 'group', 'brokers', 'gateway', 'kafka network', 'endpoints']
+export const lanes: readonly Lane[] = [
+  'kills',
+  'group',
+  'brokers',
+  'gateway',
+  'kafka network',
+  'endpoints',
+  'operator',
+]
 
 /** Returns the faults of one lane. The time is split into equal stretches, and each stretch has one fault. */
 function faultsOf(lane: Lane, lengthMs: number, random: Random): TimedFault[] {
@@ -157,6 +176,8 @@ function faultOf(
     case 'restart gateway':
     case 'pause gateway':
     case 'pause destination':
+    case 'edit destination':
+    case 'retry now':
       return { kind, forMs }
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as passTime } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Partitioners } from 'kafkajs'
 import { partitionOf } from '../src/message/partitioner.ts'
 import { plainClient } from '../test/support/plain-client.ts'
@@ -53,7 +53,7 @@ export async function startStraightWriter({
         return
       } catch {
         ledger.repeatedSends++
-        await passTime(againMs)
+        await delay(againMs)
       }
     }
   }
@@ -108,15 +108,55 @@ export async function produceEvents({
       await writer.write('events', source, records)
       for (const index of ids) ledger.acknowledged.push({ id: idOf(source, index), source, sentMs })
     }
-    await passTime(everyMs)
+    await delay(everyMs)
   }
 }
 
 function eventRecord(source: SourceId, index: number): StraightRecord {
-  const userId = `user-${index % userCount}`
+  const userId = userOf(index)
   return { key: userId, value: JSON.stringify(messageOf(idOf(source, index), userId, index)) }
 }
 
 function idOf(source: SourceId, index: number): string {
   return `${source}-${index}`
+}
+
+/** The number of messages of a burst of the source `sale`, and the time between two bursts. */
+const burst = 120
+const burstEveryMs = 12_000
+
+/**
+ * Produces bursts of the source `sale` until the signal. Each exceeds what its destination takes in a few
+ * seconds, and is sent before the next one.
+ */
+export async function produceBursts({
+  writer,
+  ledger,
+  signal,
+}: {
+  writer: StraightWriter
+  ledger: Ledger
+  signal: AbortSignal
+}): Promise<void> {
+  for (let first = 0; !signal.aborted; first += burst) {
+    const ids = Array.from({ length: burst }, (_, index) => first + index)
+    const sentMs = Date.now()
+    await writer.write(
+      'events',
+      'sale',
+      ids.map((index) => eventRecord('sale', index)),
+    )
+    for (const index of ids) ledger.acknowledged.push({ id: idOf('sale', index), source: 'sale', sentMs })
+    await delay(burstEveryMs, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+/** Returns the unit and the number of a message of the source `sale`. */
+export function readSaleId(id: string): { unit: number; number: number } {
+  const number = Number(id.slice('sale-'.length))
+  return { unit: partitionOf(userOf(number), partitions), number }
+}
+
+function userOf(index: number): string {
+  return `user-${index % userCount}`
 }

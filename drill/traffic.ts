@@ -5,7 +5,7 @@ import { bearer, createGatewayCaller, type Gateway, sendBatches } from './client
 import type { Endpoints } from './endpoints.ts'
 import type { Ledger } from './ledger.ts'
 import { messageOf } from './ledger.ts'
-import { produceEvents, startStraightWriter, type StraightWriter } from './straight.ts'
+import { produceBursts, produceEvents, startStraightWriter, type StraightWriter } from './straight.ts'
 
 /** The running traffic of a drill, of all kinds. */
 export type Traffic = {
@@ -27,17 +27,7 @@ const deletionEveryMs = 4_000
  */
 const deletedWithinMs = 150_000
 
-export async function startTraffic({
-  brokers,
-  prefix,
-  gatewayOrigin,
-  partitions,
-  rate,
-  seed,
-  lengthMs,
-  endpoints,
-  ledger,
-}: {
+type TrafficOptions = {
   /** The addresses of the brokers themselves, not of the proxies. */
   brokers: readonly string[]
   prefix: string
@@ -49,7 +39,19 @@ export async function startTraffic({
   lengthMs: number
   endpoints: Endpoints
   ledger: Ledger
-}): Promise<Traffic> {
+}
+
+export async function startTraffic({
+  brokers,
+  prefix,
+  gatewayOrigin,
+  partitions,
+  rate,
+  seed,
+  lengthMs,
+  endpoints,
+  ledger,
+}: TrafficOptions): Promise<Traffic> {
   const writer = await startStraightWriter({ brokers, prefix, ledger })
   const gateway = createGatewayCaller(gatewayOrigin, ledger)
   const stopping = new AbortController()
@@ -69,6 +71,7 @@ export async function startTraffic({
   const running = Promise.all([
     produceEvents(shop),
     produceEvents({ ...shop, source: 'till', perSecond: tillPerSecond }),
+    produceBursts({ writer, ledger, signal }),
     sendBatches({ gateway, ledger, perSecond: rate * shareOfGateway, signal }),
     deleteUsers({ writer, gateway, ledger, signal }),
     audiences.play(performance.now() + lengthMs),

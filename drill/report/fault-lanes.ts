@@ -16,6 +16,7 @@ const titles: Readonly<Record<Lane, string>> = {
   gateway: 'Gateway',
   'kafka network': 'Network to Kafka',
   endpoints: 'Endpoints',
+  operator: 'Operator',
 }
 
 export const faultColours = {
@@ -56,6 +57,8 @@ export function natureOf({ kind }: Fault): Nature {
     case 'restart broker':
     case 'restart gateway':
     case 'pause destination':
+    case 'edit destination':
+    case 'retry now':
       return 'planned'
     case 'trouble to Kafka':
     case 'trouble to an endpoint':

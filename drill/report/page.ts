@@ -157,7 +157,7 @@ function drawDestinations(drill: Drill): string {
   const { deliveries, deadLetters } = drill.evidence
   const rows = destinations
     .filter(({ behaviour }) => behaviour !== 'audience')
-    .map(({ id, scheme, behaviour, hasFailingHook, isProxied, isPaused }) => {
+    .map(({ id, scheme, behaviour, hasFailingHook, isProxied, isPaused, isEdited, perSecond }) => {
       const taken = [...deliveries].filter(([key]) => key.startsWith(`${id}/`))
       const repeated = taken.filter(([, all]) => all.length > 1).length
       const dead = deadLetters.filter(({ destination }) => destination === id).length
@@ -168,6 +168,8 @@ function drawDestinations(drill: Drill): string {
         ...(hasFailingHook ? ['a second URL fails'] : []),
         ...(isProxied ? ['its network is troubled'] : []),
         ...(isPaused ? ['paused at times'] : []),
+        ...(isEdited ? ['edited and called back at times'] : []),
+        ...(perSecond === undefined ? [] : [`takes ${perSecond} a second`]),
       ].join(', ')
       return [id, manner, whole(taken.length), whole(repeated), whole(dead), durationOf(p50), durationOf(p99)]
     })

@@ -27,6 +27,11 @@ export type HeldRecord = {
   readonly isElsewhere?: boolean
   /** True if a previous owner left without a final mark, and may have started deliveries of the record. */
   readonly mayHaveBegun?: boolean
+  /**
+   * True if a previous owner left without a final mark, and may have read the record too. False if somebody
+   * has asked for the record again by moving the group's commit.
+   */
+  readonly isReadAgain?: boolean
   settle(): void
   /**
    * Leaves the record to the next owner without settling it. This worker does nothing more with the record.

@@ -49,7 +49,11 @@ export class LineUp {
 
   /** Lines up a delivery by the present catalog. If its destination isn't `on`, the state decides. */
   enqueue(delivery: Delivery, known?: DestinationDefinition): void {
-    const { catalog, endpoints, groupShare, plan, parking, now } = this.#options
+    const { catalog, endpoints, groupShare, plan, parking, exits, queue, now } = this.#options
+    if (queue?.wasQueued(delivery) === true) {
+      exits.settle(delivery)
+      return
+    }
     const destination = known ?? catalog().destinations.get(delivery.destinationId)
     if (destination?.state !== 'on') {
       parking.withhold(delivery, destination)

@@ -105,8 +105,9 @@ export class Parking {
       exits.leaveBehind(delivery)
       return
     }
-    // A new message that has been in its lane, or was pulled, is older than those that wait in the queue.
-    const isOlder = delivery.queuedAtMs > 0 || delivery.isFromQueue
+    // A new message that has been in its lane, or was pulled, is older than those that wait in the queue. So
+    // is one that was in the lane of an owner that was killed.
+    const isOlder = delivery.queuedAtMs > 0 || delivery.isFromQueue || queue.isOvertaken(delivery)
     exits.queue(
       delivery,
       queue,

@@ -38,7 +38,10 @@ export type Outlet = {
 export type QueueClass = LaneClass | 'front'
 
 /** The part of a delivery by which it finds its queue. */
-export type Queueing = Pick<Delivery, 'destinationId' | 'laneClass' | 'pending'>
+export type Queueing = Pick<
+  Delivery,
+  'destinationId' | 'messageId' | 'laneClass' | 'property' | 'origin' | 'pending'
+>
 
 /**
  * The queues of the destinations in Kafka, for deliveries that only wait for their turn. Each queue belongs
@@ -51,6 +54,13 @@ export type WaitingQueue = {
   readonly isOpen: boolean
   /** Returns true if a delivery has to join the end of its queue, because others wait there. */
   has(delivery: Queueing): boolean
+  /**
+   * Returns true if the delivery is in its queue, or was there: a previous owner has queued it, and was
+   * killed before it could commit this. So its record was read again.
+   */
+  wasQueued(delivery: Queueing): boolean
+  /** Returns true if a previous owner that was killed has queued deliveries that came after this one. */
+  isOvertaken(delivery: Queueing): boolean
   /** Appends a delivery's record. Resolves once Kafka has it, or has refused it as too large. */
   append(
     unit: number,

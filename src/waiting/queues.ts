@@ -1,10 +1,12 @@
 import type { GroupConsumer } from '../kafka/group/consumer.ts'
 import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
+import type { HeldRecord } from '../message/held-record.ts'
 import { lookAt } from './look.ts'
 import { queuedHeader, queuedText } from './marks.ts'
 import { Owners, type QueueClass, queueClasses } from './owners.ts'
 import { Pieces } from './pieces.ts'
+import type { NewMessage } from './queued-before.ts'
 import { type AppendedRecord, type QueueLog, type TakeWaiting, UnitQueue } from './unit-queue.ts'
 
 export type WaitingQueuesOptions = {
@@ -54,6 +56,20 @@ type Waiting = {
   readonly destinationId: string
   readonly laneClass: QueueClass
   readonly pending: { readonly record: { readonly partition: number } }
+}
+
+/** A delivery, with the record from which this member has it, and the record that first had its message. */
+type FromRecord = NewMessage & {
+  readonly property: unknown
+  readonly pending: { readonly record: Pick<HeldRecord, 'topic' | 'partition' | 'offset' | 'isReadAgain'> }
+}
+
+/**
+ * Returns true for a message that was made from its record, and has neither failed nor waited. A value of an
+ * audience isn't such a message: after a kill, it has to be sent again.
+ */
+function isNew({ origin, property, pending: { record } }: FromRecord): boolean {
+  return property === undefined && origin.topic === record.topic && origin.offset === record.offset
 }
 
 /** The queues of all destinations in the units that this member owns. */
@@ -164,6 +180,27 @@ export class WaitingQueues {
       return code !== undefined && queue.has(code)
     }
     return has(laneClass) || (laneClass === 'fresh' && has('front'))
+  }
+
+  /**
+   * Returns true if an earlier owner of the unit has queued a new message, was killed before it could commit
+   * this, and its successor reads the message again.
+   */
+  wasQueued(delivery: FromRecord): boolean {
+    const { record } = delivery.pending
+    const queue = this.#units.get(record.partition)
+    if (queue === undefined || !isNew(delivery)) return false
+    if (record.isReadAgain === true) return queue.before.has(delivery)
+    // Records come in their order, so none that follows is read again.
+    queue.before.forget(record.topic)
+    return false
+  }
+
+  /** Returns true if an earlier owner has queued messages that came after this one. */
+  isOvertaken(delivery: FromRecord): boolean {
+    const { record } = delivery.pending
+    const isAgain = record.isReadAgain === true && isNew(delivery)
+    return isAgain && this.#units.get(record.partition)?.before.hasLater(delivery) === true
   }
 
   /**

@@ -14,6 +14,7 @@ import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.
 import { MarkWriter, type QueuePartition } from './mark-writer.ts'
 import type { Owners, QueueClass } from './owners.ts'
 import type { Pieces } from './pieces.ts'
+import { QueuedBefore } from './queued-before.ts'
 import { UnitIndex } from './unit-index.ts'
 
 /** What the brokers say of a unit's log. */
@@ -70,6 +71,7 @@ const ageEveryMs = 10 * 60_000
  * the log is read, so a record that somebody else appended can't be missed.
  */
 export class UnitQueue {
+  readonly before = new QueuedBefore()
   readonly #options: UnitQueueOptions
   /** Identifies this tenure. */
   readonly #writer = randomBytes(6).toString('base64url')
@@ -417,6 +419,7 @@ export class UnitQueue {
       return
     }
     if (writer !== '') this.#sequences.set(writer, sequence)
+    if (writer !== this.#writer && queueClass !== 'backfill') this.before.note(headers)
     this.#times.add(offset, timestampMs)
     this.#add(this.#options.owners.codeOf(headerText(headers, 'destination-id') ?? '', queueClass), 1)
   }

@@ -251,7 +251,7 @@ export class Handover {
       this.#stop(partition, truncation)
       return undefined
     }
-    partition.findLog({ below: judgeSettled(placeOf(one), log).below, end: log.end })
+    partition.findLog({ below: judgeSettled(placeOf(one), log).below, end: log.end, stored })
     const offset = location.kind === 'truncated' ? location.at : stored.offset < 0 ? log.start : stored.offset
     const to = location.kind === 'retentionWon' ? location.to : offset
     const leaderEpoch = offset === stored.offset && to === offset ? (stored.leaderEpoch ?? -1) : -1

@@ -34,6 +34,10 @@ export class LoanedRecord implements HeldRecord {
     return this.offset < this.#partition.begunBelow
   }
 
+  get isReadAgain(): boolean {
+    return this.offset < this.#partition.readAgainBelow
+  }
+
   settle(): void {
     this.#partition.settle(this.offset)
   }

@@ -41,6 +41,7 @@ export class Partition {
   #isWaiting = true
   #isCleared = false
   #begunBelow = 0
+  #readAgainBelow = 0
   /** The parts of the worker that can take no more records of this partition at the moment. */
   readonly #fullFor = new Set<string>()
   #isLost = false
@@ -114,6 +115,14 @@ export class Partition {
   }
 
   /**
+   * Below this offset, this member may read records again that a previous owner had begun. 0 if the previous
+   * owner left a final mark, and if somebody has moved its commit to have records read again.
+   */
+  get readAgainBelow(): number {
+    return this.#readAgainBelow
+  }
+
+  /**
    * Returns true if the partition belongs to another member now. This member still finishes the partition's
    * requests in flight, but doesn't settle the partition's waiting records.
    */
@@ -174,13 +183,15 @@ export class Partition {
 
   /**
    * Notes that the log was found, and that it ends at `end`. From the offset `below` on, the log doesn't have
-   * the records that the previous owner knew.
+   * the records that the previous owner knew. `stored` is the commit of the previous owner.
    */
-  findLog({ below, end }: { below: number; end: number }): void {
+  findLog({ below, end, stored }: { below: number; end: number; stored: StoredCommit }): void {
     this.#isStopped = false
     this.#trouble = undefined
     this.#knownBelow = Math.min(this.#knownBelow, below)
     if (this.#wasLeftOpen) this.#begunBelow = Math.max(this.#begunBelow, end)
+    const memory = stored.moved === undefined ? memoryOf(stored) : undefined
+    this.#readAgainBelow = memory?.isFinal === false ? end : 0
   }
 
   /** Notes that fetching begins. */
@@ -251,6 +262,7 @@ export class Partition {
     this.begin(stored, log)
     this.#watermark = new Watermark(offset)
     this.#begunBelow = 0
+    this.#readAgainBelow = 0
   }
 
   /** Passes over all offsets before `offset`. Any records at these offsets were taken or deleted. */

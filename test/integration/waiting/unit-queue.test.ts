@@ -305,6 +305,26 @@ test('marks of records that the log has lost say nothing about the records in th
   expect(await owner.drain('a')).toEqual(['a1'])
 })
 
+/** Returns the record of a message that was made from the record `events/0/7`. */
+function queuedRecord(id: string, queueClass: string): Parameters<typeof produce>[1][number] {
+  const headers = { 'destination-id': 'a', 'message-id': id, origin: 'events/0/7' }
+  return { value: id, headers: { ...headers, queued: `${queueClass}/1/${queueClass}` } }
+}
+
+test('the next owner knows which new messages others have queued, and not only replayed', async () => {
+  const of = await topics()
+  const first = await own(of)
+  await produce(of.topic, [queuedRecord('1', 'backfill')])
+  const message = { destinationId: 'a', messageId: '1', origin: { topic: 'events', partition: 0, offset: 7 } }
+  expect((await own(of)).queue.before.has(message)).toBe(false)
+  await produce(of.topic, [queuedRecord('1', 'fresh')])
+  const { queue } = await own(of)
+  expect(queue.before.has(message)).toBe(true)
+  expect(queue.before.has({ ...message, messageId: '2' })).toBe(false)
+  expect(queue.before.hasLater({ ...message, origin: { ...message.origin, offset: 6 } })).toBe(true)
+  expect(first.queue.before.has(message)).toBe(false)
+})
+
 test('records without a readable header wait as new messages of their destination', async () => {
   const of = await topics()
   await write(of, 'a1', 'nonsense')

@@ -13,7 +13,7 @@ test('ten minutes have more than twenty kills of workers, and every kind of faul
   for (let seed = 1; seed <= 50; seed++) {
     const kinds = scheduleOf({ seed, lengthMs: 10 * minute }).map(({ fault }) => fault.kind)
     expect(kinds.filter((kind) => kind === 'kill worker').length).toBeGreaterThan(20)
-    expect(new Set(kinds).size).toBe(14)
+    expect(new Set(kinds).size).toBe(16)
   }
 })
 
