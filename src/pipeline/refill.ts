@@ -1,3 +1,4 @@
+import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { Account } from './account.ts'
 import { stateEffectOf } from './dead-letter.ts'
@@ -22,7 +23,10 @@ const mostOfTime = 0.05
 const leastReady = 8
 /** A lane holds at most this part of the free buffer ready, so that many slow lanes leave room for others. */
 const mostOfFree = 1 / 8
-/** While less than this part of the buffer is free, only empty lanes are refilled. */
+/**
+ * While less than this part of the buffer is free, only empty lanes are refilled. When nothing is free, each of
+ * them gets one delivery, until they take this part of the buffer more than it has.
+ */
 const scarce = 1 / 4
 /**
  * The part of a lane's room that a class of its queue gets, if the others want theirs too. It follows the
@@ -78,17 +82,24 @@ export class Refill {
   }
 
   #roomOf(destinationId: string): number {
-    const { catalog, account, lanes, queue, whileAutoPaused } = this.#options
+    const { catalog, account, lanes, queue } = this.#options
     const destination = catalog().destinations.get(destinationId)
     const held = lanes.queuedIn(destinationId) + queue.wantedOf(destinationId)
-    const free = account.freeRecords
-    if (free <= scarce * account.maxRecords && held > 0) return 0
+    // What was pulled takes its room once it is read, and a hundred thousand destinations may resume at once.
+    const free = account.freeRecords - queue.wanted
+    const few = scarce * account.maxRecords
+    if (free <= few && (held > 0 || free <= -few)) return 0
+    const room = Math.max(0, this.#mostReady(destination, free) - held)
+    return free > 0 ? room : Math.min(room, 1)
+  }
+
+  /** Returns how many deliveries a lane may hold ready. */
+  #mostReady(destination: DestinationDefinition | undefined, free: number): number {
     if (destination?.state !== 'on') {
       // What waits for a paused destination stays in Kafka. Of any other state come dead letters.
-      const isKept = stateEffectOf(destination, whileAutoPaused).kind === 'park'
-      return isKept ? 0 : Math.max(0, leastReady * leastReady - held)
+      const isKept = stateEffectOf(destination, this.#options.whileAutoPaused).kind === 'park'
+      return isKept ? 0 : leastReady * leastReady
     }
-    const most = Math.max(leastReady, Math.min(2 * destination.maxInFlight, Math.floor(free * mostOfFree)))
-    return Math.max(0, most - held)
+    return Math.max(leastReady, Math.min(2 * destination.maxInFlight, Math.floor(free * mostOfFree)))
   }
 }
