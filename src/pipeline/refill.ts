@@ -3,12 +3,13 @@ import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { Account } from './account.ts'
 import { stateEffectOf } from './dead-letter.ts'
 import type { Delivery } from './delivery.ts'
-import type { PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
+import type { CatalogView, PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
 
-type RefillOptions = Pick<PipelineOptions, 'catalog' | 'whileAutoPaused'> & {
-  readonly account: Account
-  readonly lanes: Lanes<Delivery>
-  readonly queue: WaitingQueue
+type RefillOptions = Pick<PipelineOptions, 'whileAutoPaused'> & {
+  readonly catalog: () => Pick<CatalogView, 'destinations'>
+  readonly account: Pick<Account, 'freeRecords' | 'maxRecords'>
+  readonly lanes: Pick<Lanes<Delivery>, 'queuedIn' | 'setFed'>
+  readonly queue: Pick<WaitingQueue, 'waiting' | 'countOf' | 'wantedOf' | 'wanted' | 'pull'>
   readonly isDraining: () => boolean
 }
 
