@@ -25,8 +25,8 @@ const leastReady = 8
 /** A lane holds at most this part of the free buffer ready, so that many slow lanes leave room for others. */
 const mostOfFree = 1 / 8
 /**
- * While less than this part of the buffer is free, only empty lanes are refilled. When nothing is free, each of
- * them gets one delivery, until they take this part of the buffer more than it has.
+ * While less than this part of the buffer is free, only empty lanes are refilled. When nothing is free, each
+ * of them gets one delivery, until they take this part of the buffer more than it has.
  */
 const scarce = 1 / 4
 /**
