@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmark.ts'
-import { runBurstBenchmark } from './burst/benchmark.ts'
+import { type BurstSettings, runBurstBenchmark } from './burst/benchmark.ts'
 import { runConnectionsBenchmark } from './connections/benchmark.ts'
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
@@ -30,6 +30,7 @@ type Benchmark = {
   run(
     settings: Settings &
       AudienceSettings &
+      BurstSettings &
       GroupSettings &
       LogSettings &
       ParkedSettings &
@@ -173,7 +174,10 @@ const usage = [
   '                    600000 for each process);',
   '                    gateway, peers: how many each side gets in a run (default 400000);',
   '                    isolation: how many the capacity is measured with (default 80000);',
-  '                    burst: how many wait for a paused destination (default 200000)',
+  '                    burst: how many wait, in the rows resume, million, lanes and recall (default 200000, 1000000, 1000000,',
+  '                    100000)',
+  '  --only NAME,…      burst: these rows alone (such as rate_drain_ratio, learned, resume, million, lanes, recall);',
+  '                    a wrong name lists all',
   '  --processes N     worker: also measures a worker, and undici alone, in N processes',
   '  --seconds N       isolation, flood, destinations, gateway (single calls), peers, idle, refusals: how long a run is',
   '                    measured (default 60, 60, 30, 30, 30, 20, 12)',
@@ -223,6 +227,7 @@ try {
     tls: values.tls,
     log: values.log,
     clickhouse: values.clickhouse,
+    only: values.only,
     ...(values.profile !== undefined && { profileDir: values.profile }),
   })
   if (!values.json) console.log(table)
@@ -255,6 +260,7 @@ function readArguments() {
         log: { type: 'boolean', default: false },
         'keep-cap': { type: 'boolean', default: false },
         clickhouse: { type: 'boolean', default: false },
+        only: { type: 'string' },
         json: { type: 'boolean', default: false },
         profile: { type: 'string' },
       },

@@ -18,6 +18,8 @@ const deadLetters: Panel = {
   queries: [rate('sluice_dead_letters_total', 'reason')],
 }
 
+const queued = `sum(rate(${of('sluice_parked_total', 'tier="waiting"')}[$__rate_interval]))`
+
 export const boards: readonly Board[] = [
   {
     id: 'overview',
@@ -207,22 +209,24 @@ export const boards: readonly Board[] = [
   {
     id: 'retries',
     title: 'retries and dead letters',
-    about: 'Deliveries that wait on the ladder, by reason and by wait, and dead letters.',
+    about: 'Deliveries that wait on the ladder or for their turn, by reason and by wait, and dead letters.',
     panels: [
       {
         title: 'Parked, by reason',
-        about: 'Deliveries written to a retry topic per second, by reason.',
+        about:
+          'Deliveries written per second to a retry topic or to the queue of their destination, by reason.',
         unit: 'cps',
         queries: [rate('sluice_parked_total', 'reason')],
       },
       {
         title: 'Parked, by tier',
-        about: 'Deliveries written to a retry topic per second, by tier. The tier says how long they wait.',
+        about:
+          'Deliveries written to a retry topic per second, by tier. The tier says how long they wait. waiting is the queue of their destination.',
         unit: 'cps',
         queries: [rate('sluice_parked_total', 'tier')],
       },
       {
-        title: 'Waiting',
+        title: 'Waiting for a retry',
         about: 'Records that wait on the retry topics, by tier.',
         unit: 'short',
         queries: [sum('sluice_parked_records', 'tier')],
@@ -238,6 +242,33 @@ export const boards: readonly Board[] = [
         about: 'Age of the oldest record that is not settled, by topic.',
         unit: 's',
         queries: [age('sluice_oldest_unsettled_timestamp_seconds', 'topic')],
+      },
+      {
+        title: 'Waiting for their turn',
+        about:
+          'Deliveries in the queues of their destinations, by state. Those of a destination that is on go as fast as it takes them; those of a paused one wait until it is on.',
+        unit: 'short',
+        queries: [sum('sluice_waiting_messages', 'state')],
+      },
+      {
+        title: 'Oldest that waits for its turn',
+        about:
+          'How long the oldest delivery has been in a queue. After nine tenths of the retention of the topic waiting (27 days) it becomes a dead letter. Paused destinations are included.',
+        unit: 's',
+        queries: [{ ...age('sluice_waiting_oldest_timestamp_seconds', ''), legend: 'oldest' }],
+      },
+      {
+        title: 'Queues: in and out',
+        about:
+          'Deliveries per second that join the queues of their destinations, and that leave them. If more join than leave for hours, a destination gets more than it takes.',
+        unit: 'cps',
+        queries: [
+          { legend: 'join', expr: queued },
+          {
+            legend: 'leave',
+            expr: `clamp_min(${queued} - sum(deriv(${of('sluice_waiting_messages')}[$__rate_interval])), 0)`,
+          },
+        ],
       },
       {
         title: 'Share of the four hours used',

@@ -1,10 +1,18 @@
+import { BenchmarkFailure } from '../support/failure.ts'
+import { say } from '../support/say.ts'
+import type { BenchmarkResult, Settings } from '../support/settings.ts'
+import { openStage, type Stage } from '../support/stage.ts'
 import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
-import { say } from '../support/say.ts'
-import { openStage } from '../support/stage.ts'
-import type { BenchmarkResult, Settings } from '../support/settings.ts'
+import { measureRecall } from './called-back.ts'
 import { measureLearned } from './learned.ts'
-import { type Burst, drainBurst, type Drained, resumeMany } from './queues.ts'
+import { measureLanes, measureOneLane } from './million.ts'
+import { type Burst, drainBurst, resumeMany } from './queues.ts'
+
+export type BurstSettings = Settings & {
+  /** The names of the rows to measure, separated by commas. Missing: all. */
+  only?: string | undefined
+}
 
 const fiveASecond = { rateLimit: { perSecond: 5 } }
 
@@ -24,49 +32,68 @@ const bursts: readonly Burst[] = [
 ]
 
 const defaultWaiting = 200_000
+const million = 1_000_000
+const recalled = 100_000
+
+type Figures = Record<string, unknown>
+
+/** A part of the benchmark that can be run alone. */
+type Row = {
+  readonly name: string
+  run(stage: Stage, settings: BurstSettings): Promise<Figures>
+}
+
+const rows: readonly Row[] = [
+  ...bursts.map((one): Row => ({
+    name: one.name,
+    async run(stage) {
+      const drained = await drainBurst(stage, one)
+      return { [one.name]: drained.drain_ratio, bursts: { [one.name]: drained } }
+    },
+  })),
+  { name: 'learned', run: (stage, { runs = 1 }) => measureLearned(stage, runs) },
+  { name: 'resume', run: (stage, { messages = defaultWaiting }) => resumeMany(stage, messages) },
+  { name: 'million', run: ({ brokers }, { messages = million }) => measureOneLane(brokers, messages) },
+  { name: 'lanes', run: ({ brokers }, { messages = million }) => measureLanes(brokers, messages) },
+  { name: 'recall', run: (stage, { messages = recalled }) => measureRecall(stage, messages) },
+]
 
 /**
- * Measures what becomes of a burst that its destination can't take at once, on a real Kafka. The figures are
- * ratios of the time that it takes to the time that a sender without any loss would need.
+ * Measures what becomes of messages that a destination can't take at once, and what waiting costs, on a real
+ * Kafka. The figures of bursts are ratios of the time that they take to the time that a sender without any
+ * loss would need.
  */
-export async function runBurstBenchmark({
-  messages = defaultWaiting,
-  runs = 1,
-  profileDir,
-}: Settings): Promise<BenchmarkResult> {
-  const stage = await openStage({ destinations: 1, profileDir, report: say })
+export async function runBurstBenchmark(settings: BurstSettings): Promise<BenchmarkResult> {
+  const chosen = chosenRows(settings.only)
+  const stage = await openStage({ destinations: 1, profileDir: settings.profileDir, report: say })
+  const figures: Figures = {}
+  const details: Figures = {}
   try {
-    const drained = new Map<string, Drained>()
-    for (const one of bursts) drained.set(one.name, await drainBurst(stage, one))
-    const learned = await measureLearned(stage, runs)
-    const resumed = await resumeMany(stage, messages)
-    const figures = {
-      ...Object.fromEntries([...drained].map(([name, { drain_ratio }]) => [name, round(drain_ratio, 3)])),
-      ...Object.fromEntries(Object.entries(learned).map(([name, value]) => [name, round(value, 3)])),
-      ...Object.fromEntries(Object.entries(resumed).map(([name, value]) => [name, round(value, 3)])),
-      bursts: Object.fromEntries(drained),
-      node: process.version,
+    for (const row of chosen) {
+      const { bursts: detail, ...measured } = await row.run(stage, settings)
+      Object.assign(figures, measured)
+      Object.assign(details, detail)
     }
-    const table = [
-      '',
-      rowOf('a burst', ['seconds', 'ratio', 'requests', 'disordered']),
-      ...[...drained].map(([name, one]) =>
-        rowOf(name, [
-          one.drain_s.toFixed(1),
-          one.drain_ratio.toFixed(2),
-          one.requests_per_message.toFixed(2),
-          String(one.disordered),
-        ]),
-      ),
-      '',
-      ...Object.entries({ ...learned, ...resumed }).map(([name, value]) =>
-        rowOf(name, [String(round(value, 3))]),
-      ),
-    ].join('\n')
-    return { table, figures }
   } finally {
     await stage.close()
   }
+  const rounded = Object.entries(figures).map(([name, value]): [string, unknown] => [
+    name,
+    typeof value === 'number' ? round(value, 4) : value,
+  ])
+  const table = ['', ...rounded.map(([name, value]) => rowOf(name, [String(value)]))].join('\n')
+  return { table, figures: { ...Object.fromEntries(rounded), bursts: details, node: process.version } }
+}
+
+function chosenRows(only: string | undefined): readonly Row[] {
+  if (only === undefined) return rows
+  return only.split(',').map((name) => {
+    const found = rows.find((row) => row.name === name)
+    if (found !== undefined) return found
+    throw new BenchmarkFailure(
+      `the benchmark has no row ${name}. It has ${rows.map((row) => row.name).join(', ')}`,
+    )
+  })
 }
 
 function burst(name: string, settings: Partial<Burst> & Pick<Burst, 'count' | 'idealS'>): Burst {

@@ -35,6 +35,8 @@ export type ScenePlan = {
 export type Scene = {
   /** The topic of events that the worker reads. */
   topic: string
+  /** The `SLUICE_…` variables of the worker, for commands. */
+  variables: Readonly<Record<string, string>>
   /** Starts a worker. `main` is the main file of another build than the sources. */
   startWorker(options?: { main?: string }): Promise<RunningWorker>
   rewriteCatalog(fleet: Omit<Fleet, 'urlOf'>): void
@@ -85,6 +87,7 @@ export async function openStage({
       await applyTopics(folder, variables)
       return {
         topic: `${prefix}events`,
+        variables,
         startWorker: ({ main } = {}) => startWorker({ outputFile, variables, nodeFlags, main }),
         rewriteCatalog,
       }

@@ -74,6 +74,8 @@ export type WaitingQueue = {
   countOf(destinationId: string): number
   /** The number of a destination's deliveries that were pulled, and come as soon as they are read. */
   wantedOf(destinationId: string): number
+  /** The number of all deliveries that were pulled, and come as soon as they are read. */
+  readonly wanted: number
   /**
    * Pulls up to `most` deliveries, and returns how many. The pipeline's `acceptWaiting` is called with each
    * of them, at once or as soon as it is read.

@@ -1,13 +1,15 @@
+import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { BufferAccount } from './buffer-account.ts'
 import { stateEffectOf } from './paused-or-off.ts'
 import type { Delivery } from './delivery.ts'
-import type { PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
+import type { CatalogView, PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
 
-type RefillOptions = Pick<PipelineOptions, 'catalog' | 'whileAutoPaused'> & {
-  readonly account: BufferAccount
-  readonly lanes: Lanes<Delivery>
-  readonly queue: WaitingQueue
+type RefillOptions = Pick<PipelineOptions, 'whileAutoPaused'> & {
+  readonly catalog: () => Pick<CatalogView, 'destinations'>
+  readonly account: Pick<BufferAccount, 'freeRecords' | 'maxRecords'>
+  readonly lanes: Pick<Lanes<Delivery>, 'queuedIn' | 'setFed'>
+  readonly queue: Pick<WaitingQueue, 'waiting' | 'countOf' | 'wantedOf' | 'wanted' | 'pull'>
   readonly isDraining: () => boolean
 }
 
@@ -22,7 +24,10 @@ const mostOfTime = 0.05
 const leastReady = 8
 /** A lane holds at most this part of the free buffer ready, so that many slow lanes leave room for others. */
 const mostOfFree = 1 / 8
-/** While less than this part of the buffer is free, only empty lanes are refilled. */
+/**
+ * While less than this part of the buffer is free, only empty lanes are refilled. When nothing is free, each
+ * of them gets one delivery, until they take this part of the buffer more than it has.
+ */
 const scarce = 1 / 4
 /**
  * The part of a lane's room that a class of its queue gets, if the others want theirs too. It follows the
@@ -78,17 +83,24 @@ export class Refill {
   }
 
   #roomOf(destinationId: string): number {
-    const { catalog, account, lanes, queue, whileAutoPaused } = this.#options
+    const { catalog, account, lanes, queue } = this.#options
     const destination = catalog().destinations.get(destinationId)
     const held = lanes.queuedIn(destinationId) + queue.wantedOf(destinationId)
-    const free = account.freeRecords
-    if (free <= scarce * account.maxRecords && held > 0) return 0
+    // What was pulled takes its room once it is read, and a hundred thousand destinations may resume at once.
+    const free = account.freeRecords - queue.wanted
+    const few = scarce * account.maxRecords
+    if (free <= few && (held > 0 || free <= -few)) return 0
+    const room = Math.max(0, this.#mostReady(destination, free) - held)
+    return free > 0 ? room : Math.min(room, 1)
+  }
+
+  /** Returns how many deliveries a lane may hold ready. */
+  #mostReady(destination: DestinationDefinition | undefined, free: number): number {
     if (destination?.state !== 'on') {
       // What waits for a paused destination stays in Kafka. Of any other state come dead letters.
-      const isKept = stateEffectOf(destination, whileAutoPaused).kind === 'park'
-      return isKept ? 0 : Math.max(0, leastReady * leastReady - held)
+      const isKept = stateEffectOf(destination, this.#options.whileAutoPaused).kind === 'park'
+      return isKept ? 0 : leastReady * leastReady
     }
-    const most = Math.max(leastReady, Math.min(2 * destination.maxInFlight, Math.floor(free * mostOfFree)))
-    return Math.max(0, most - held)
+    return Math.max(leastReady, Math.min(2 * destination.maxInFlight, Math.floor(free * mostOfFree)))
   }
 }

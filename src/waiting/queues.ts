@@ -1,9 +1,9 @@
-import type { GroupConsumer } from '../kafka/group/consumer.ts'
 import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord } from '../message/held-record.ts'
 import { lookAt } from './look.ts'
 import { queuedHeader, queuedText } from './marks.ts'
+import type { QueuePartition } from './mark-writer.ts'
 import { Owners, type QueueClass, queueClasses } from './owners.ts'
 import { Pieces } from './pieces.ts'
 import type { NewMessage } from './queued-before.ts'
@@ -15,7 +15,8 @@ export type WaitingQueuesOptions = {
   readonly marksTopic: string
   readonly reader: PartitionReader
   readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
-  readonly group: Pick<GroupConsumer, 'pulled'>
+  /** Returns a partition of `waiting` that is assigned to this member. */
+  readonly group: { readonly pulled: (topic: string, unit: number) => QueuePartition | undefined }
   readonly take: TakeWaiting
   /** Takes a message that has waited for longer than `maxAgeMs`. */
   readonly expire: TakeWaiting
@@ -237,6 +238,13 @@ export class WaitingQueues {
   /** Returns how many messages of a destination were pulled, and come as soon as they are read. */
   wantedOf(destinationId: string): number {
     return this.#sum(destinationId, (queue, code) => queue.wantedOf(code))
+  }
+
+  /** The number of all messages that were pulled, and come as soon as they are read. */
+  get wanted(): number {
+    let sum = 0
+    for (const queue of this.#units.values()) sum += queue.wanted
+    return sum
   }
 
   #sum(destinationId: string, of: (queue: UnitQueue, code: number) => number): number {

@@ -176,6 +176,11 @@ export class UnitQueue {
     return this.#index.untakenOf(code) > 0 || this.#unacknowledged.of(code) > 0 || this.wantedOf(code) > 0
   }
 
+  /** The number of taken records whose content isn't read yet. */
+  get wanted(): number {
+    return this.#wanted.size
+  }
+
   /** The number of taken records of a code whose content isn't read yet. */
   wantedOf(code: number): number {
     return this.#wantedOf.of(code)

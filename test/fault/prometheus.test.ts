@@ -54,7 +54,12 @@ beforeAll(async () => {
   scene = await setScene({
     catalog: {
       sources: [{ id: 'shop', writeKeys: [key] }, { id: 'unheard' }],
-      destinations: ['healthy', 'failing', 'gone'].map(destination),
+      destinations: [
+        ...['healthy', 'failing', 'gone'].map(destination),
+        // More messages come than the first takes, and the second takes none, so that some wait for their turn.
+        { ...destination('small'), rateLimit: { perSecond: 0.5 } },
+        { ...destination('paused'), state: 'paused' },
+      ],
     },
     variables: {
       SLUICE_RETRY_LADDER: '1s,1h',

@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from 'vitest'
+import { Account } from '../../../src/pipeline/account.ts'
+import { Refill } from '../../../src/pipeline/refill.ts'
+import { type Destination, destinationOf } from './stage.ts'
+
+let refill: Refill | undefined
+
+afterEach(() => refill?.stop())
+
+/**
+ * Refills the lanes of many destinations, each with `each` messages in its queue in Kafka. No message is read
+ * meanwhile, because a read takes longer. Returns how many were pulled of each destination.
+ */
+function refillMany(
+  destinations: number,
+  each: number,
+  buffer: number,
+  state: Destination['state'] = 'on',
+): number[] {
+  const account = new Account({
+    buffer: { records: buffer, bytes: Infinity },
+    detached: { records: 0, bytes: 0 },
+    onPressure: () => undefined,
+  })
+  const ids = Array.from({ length: destinations }, (_, index) => `d${index}`)
+  const catalog = {
+    destinations: new Map(ids.map((id) => [id, destinationOf(id, { state, maxInFlight: 64 })])),
+  }
+  const pulled = new Map<string, number>()
+  let wanted = 0
+  refill = new Refill({
+    account,
+    catalog: () => catalog,
+    whileAutoPaused: 'wait',
+    lanes: { queuedIn: () => 0, setFed: () => undefined },
+    queue: {
+      get wanted() {
+        return wanted
+      },
+      wantedOf: (id: string) => pulled.get(id) ?? 0,
+      countOf: (id: string) => each - (pulled.get(id) ?? 0),
+      waiting: () => ids,
+      pull(id: string, _class: string, most: number) {
+        const count = Math.min(most, each - (pulled.get(id) ?? 0))
+        pulled.set(id, (pulled.get(id) ?? 0) + count)
+        wanted += count
+        return count
+      },
+    },
+    isDraining: () => false,
+  })
+  for (const id of ids) refill.refill(id)
+  return ids.map((id) => pulled.get(id) ?? 0)
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0)
+
+test.for(['on', 'off'] as const)(
+  'destinations that resume together pull no more messages than the buffer holds, and a quarter of it (%s)',
+  (state) => {
+    expect(sum(refillMany(5_000, 100, 10_000, state))).toBeLessThanOrEqual(12_500)
+  },
+)
+
+test('when the buffer is full, each further destination still gets a message', () => {
+  const counts = refillMany(1_500, 100, 1_000)
+  expect(counts.filter((count) => count === 1).length).toBeGreaterThanOrEqual(200)
+})
+
+test('a destination that is alone gets twice the messages that it may have in flight', () => {
+  expect(refillMany(1, 1_000, 10_000)).toEqual([128])
+})
