@@ -17,7 +17,6 @@ const slow = [
   'e2e/audiences-half-sync',
   'e2e/planted-secrets',
   'gateway/metrics',
-  'kafka/oldest-broker',
   'kafka/expelled',
   'kafka/join-beside',
   'delivery/deletions',

@@ -103,8 +103,6 @@ export async function startAdminPart({
   parts.defer(() => within(leaveMs, desk.stop()))
   const pauseDesk = await openPauseDesk(ofDesks)
   parts.defer(() => within(leaveMs, pauseDesk.stop()))
-  const catalogDesk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
-  if (catalogDesk !== undefined) parts.defer(() => within(leaveMs, catalogDesk.close()))
   parts.add(auditTokens(desk, tokens, log))
   const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, config))
   parts.defer(() => within(leaveMs, watch.stop()))
@@ -116,7 +114,7 @@ export async function startAdminPart({
       ...destinationCalls(pauseDesk, catalog, config, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
-      ...catalogCalls(catalogDesk, catalog, config, log),
+      ...(await openCatalogCalls({ config, log, parts, role, catalog })),
       ...deliveryLog.calls,
     },
     tokens,
@@ -139,6 +137,22 @@ export async function startAdminPart({
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
   return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
+}
+
+/** Opens the calls that read and change the catalog. They refuse changes if the catalog is in a file. */
+async function openCatalogCalls({
+  config,
+  log,
+  parts,
+  role,
+  catalog,
+}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
+  role: KafkaRole
+  catalog: () => Catalog
+}): Promise<ReturnType<typeof catalogCalls>> {
+  const desk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
+  if (desk !== undefined) parts.defer(() => within(leaveMs, desk.close()))
+  return catalogCalls(desk, catalog, config, log)
 }
 
 /** Returns the names of the topics that a role reads or writes. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { Account } from '../../../src/pipeline/account.ts'
+import { BufferAccount } from '../../../src/pipeline/buffer-account.ts'
 import { Refill } from '../../../src/pipeline/refill.ts'
 import { type Destination, destinationOf } from './stage.ts'
 
@@ -17,7 +17,7 @@ function refillMany(
   buffer: number,
   state: Destination['state'] = 'on',
 ): number[] {
-  const account = new Account({
+  const account = new BufferAccount({
     buffer: { records: buffer, bytes: Infinity },
     detached: { records: 0, bytes: 0 },
     onPressure: () => undefined,

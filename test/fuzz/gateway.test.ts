@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { basic, post, startGateway, type TestGateway } from '../../support/gateway.ts'
-import { newIds } from '../../e2e/scene.ts'
+import { basic, post, startGateway, type TestGateway } from '../support/gateway.ts'
+import { newIds } from '../e2e/scene.ts'
 
 let gateway: TestGateway
 

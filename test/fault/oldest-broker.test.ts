@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ensureJars } from '../../../src/development/jars.ts'
-import { supportedKafka } from '../../../src/topics/broker-versions.ts'
-import { randomPrefix, readAll } from '../../support/kafka.ts'
-import { answer, inTurn, type Receiver, startReceiver } from '../../support/receiver.ts'
-import { type SingleBroker, startSingleBroker } from '../../support/single-broker.ts'
-import { until } from '../../support/until.ts'
-import { runSluice, startSluice, writeCatalog } from '../../support/worker-process.ts'
+import { ensureJars } from '../../src/development/jars.ts'
+import { supportedKafka } from '../../src/topics/broker-versions.ts'
+import { randomPrefix, readAll } from '../support/kafka.ts'
+import { answer, inTurn, type Receiver, startReceiver } from '../support/receiver.ts'
+import { type SingleBroker, startSingleBroker } from '../support/single-broker.ts'
+import { until } from '../support/until.ts'
+import { runSluice, startSluice, writeCatalog } from '../support/worker-process.ts'
 
 /**
  * The last patch release of the oldest supported minor version. All other tests run on the newest version.
