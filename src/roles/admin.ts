@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { createAdminServer } from '../admin/server.ts'
+import { type AdminServerOptions, createAdminServer } from '../admin/server.ts'
 import type { Token } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
@@ -119,15 +119,7 @@ export async function startAdminPart({
     },
     tokens,
     requestTimeoutMs: config.admin.requestTimeoutMs,
-    onAnswered(call, status, by) {
-      metrics.requests.inc({ call, status: String(status) })
-      if (status === 403) log.warn({ call, by }, 'a request was refused: its token lacks the right')
-    },
-    onClosed: (reason) => metrics.connectionsClosed.inc({ reason }),
-    onFault(error) {
-      metrics.faults.inc()
-      log.error({ err: error }, 'a fault of Sluice: please report it')
-    },
+    ...observed(metrics, log),
   })
   const address = adminAddress(config)
   const port = await listening(server.listen(address), address)
@@ -137,6 +129,24 @@ export async function startAdminPart({
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
   return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
+}
+
+/** Counts and logs what becomes of requests. */
+function observed(
+  metrics: Pick<AdminMetrics, 'requests' | 'faults' | 'connectionsClosed'>,
+  log: Logger,
+): Pick<AdminServerOptions, 'onAnswered' | 'onClosed' | 'onFault'> {
+  return {
+    onAnswered(call, status, by) {
+      metrics.requests.inc({ call, status: String(status) })
+      if (status === 403) log.warn({ call, by }, 'a request was refused: its token lacks the right')
+    },
+    onClosed: (reason) => metrics.connectionsClosed.inc({ reason }),
+    onFault(error) {
+      metrics.faults.inc()
+      log.error({ err: error }, 'a fault of Sluice: please report it')
+    },
+  }
 }
 
 /** Opens the calls that read and change the catalog. They refuse changes if the catalog is in a file. */

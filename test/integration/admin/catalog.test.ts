@@ -67,7 +67,7 @@ test('an object is made, read, changed under its ETag, and removed; each change 
     sharedSecret: 's3cr3tSHARED1',
     hooks: [{ url: 'https://example.com/T02/s3cr3tPATH1', headers: { 'X-Team': 's3cr3tHEADER1' } }],
   }
-  const path = '/v1/paused-destinations'
+  const path = '/v1/destinations/paused'
   const unconditional = await call('PUT', path, { body: crm })
   expect(unconditional).toMatchObject({ status: 428, json: { title: 'A condition is needed' } })
   const judged = await call('PUT', `${path}?dryRun=true`, { body: crm, headers: isNew })
