@@ -108,11 +108,14 @@ test('an object is made, read, changed under its ETag, and removed; each change 
   })
   expect((await call('GET', path)).status).toBe(404)
   const { json } = await call('GET', '/v1/audit')
-  expect(json['entries']).toMatchObject([
-    { action: 'catalog_changed', by: 'admin-er', destination: 'paused', detail: '- destination/paused' },
-    { action: 'catalog_changed', detail: '~ destination/paused' },
-    { action: 'catalog_changed', detail: '+ destination/paused' },
-    { action: 'catalog_changed', destination: null, detail: '+ source/shop' },
+  const entries = Object(json['entries']).filter(
+    (one: { action: string }) => one.action === 'catalog_changed',
+  )
+  expect(entries).toMatchObject([
+    { by: 'admin-er', destination: 'paused', detail: '- destination/paused' },
+    { detail: '~ destination/paused' },
+    { detail: '+ destination/paused' },
+    { destination: null, detail: '+ source/shop' },
   ])
 })
 
