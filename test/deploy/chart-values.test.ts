@@ -216,6 +216,26 @@ test('variables of the catalog are files of all pods that read the catalog, so t
   }
 })
 
+test('with keys, the catalog is in its topic: all pods know it, those that read it have the keys, and no file is mounted', async () => {
+  const set = ['catalog.keysSecret=ours', 'admin.enabled=true', 'admin.tokens.existingSecret=tokens']
+  const resources = await render(tools, ...set.flatMap((one) => ['--set', one]))
+  expect(resources.some(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-catalog'))).toBe(
+    false,
+  )
+  for (const pod of podsOf(resources)) {
+    const [{ name, volumeMounts }] = pod.containers
+    const mount = volumeMounts.find(({ mountPath }) => mountPath === '/etc/sluice-catalog-keys')
+    const readsIt = ['worker', 'gateway', 'admin'].includes(name)
+    expect([name, valueOf(pod, 'SLUICE_CATALOG_SOURCE')]).toEqual([name, 'topic'])
+    expect([name, valueOf(pod, 'SLUICE_CATALOG_KEYS_FILE')]).toEqual([
+      name,
+      readsIt ? '/etc/sluice-catalog-keys/keys' : undefined,
+    ])
+    expect([name, mount !== undefined]).toEqual([name, readsIt])
+    expect(pod.volumes.some((volume) => volume.name === 'catalog')).toBe(false)
+  }
+})
+
 test('all pods that decode framed values log in to the registry: also those of replays and of `log find`', async () => {
   const given = 'registry.url=https://registry.example,registry.existingSecret=registry-login'
   const resources = await rendered('-f', setOf('operators'), '--set', given)

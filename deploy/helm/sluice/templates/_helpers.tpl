@@ -183,6 +183,7 @@ autoscaler pauses at 0, and only the field starts pods again.
 SLUICE_ADMIN_HOST: listenHost
 SLUICE_ADMIN_TOKENS_FILE: admin.tokens
 SLUICE_CATALOG_FILE: catalog
+SLUICE_CATALOG_SOURCE: catalog.keysSecret
 SLUICE_CLICKHOUSE_DATABASE: deliveryLog.clickhouse.database
 SLUICE_CLICKHOUSE_URL: deliveryLog.clickhouse.url
 SLUICE_CLICKHOUSE_USER: deliveryLog.clickhouse.user
@@ -226,6 +227,9 @@ SLUICE_KAFKA_SASL_USERNAME: kafka.sasl.existingSecret
 {{- end }}
 {{- if .Values.catalog.variablesSecret }}
 SLUICE_CATALOG_VARIABLES_FOLDER: catalog.variablesSecret
+{{- end }}
+{{- if .Values.catalog.keysSecret }}
+SLUICE_CATALOG_KEYS_FILE: catalog.keysSecret
 {{- end }}
 {{- if .Values.registry.existingSecret }}
 SLUICE_REGISTRY_PASSWORD: registry.existingSecret
@@ -327,6 +331,10 @@ SLUICE_INDEX_PORT: 9410
   value: {{ .Values.topics.minInsync | quote }}
 - name: SLUICE_SHUTDOWN_TIMEOUT
   value: {{ .Values.shutdownTimeout }}
+{{- if .Values.catalog.keysSecret }}
+- name: SLUICE_CATALOG_SOURCE
+  value: topic
+{{- end }}
 - name: SLUICE_HTTP_HOST
   value: {{ .Values.listenHost | quote }}
 {{- if .Values.trustedCertificates.existingConfigMap }}
@@ -344,8 +352,13 @@ SLUICE_INDEX_PORT: 9410
 
 {{/* Renders the variables for roles that read the catalog. */}}
 {{- define "sluice.catalogEnv" -}}
+{{- if .Values.catalog.keysSecret }}
+- name: SLUICE_CATALOG_KEYS_FILE
+  value: /etc/sluice-catalog-keys/{{ .Values.catalog.keysKey }}
+{{- else }}
 - name: SLUICE_CATALOG_FILE
   value: /etc/sluice/catalog.yaml
+{{- end }}
 {{- if .Values.catalog.variablesSecret }}
 - name: SLUICE_CATALOG_VARIABLES_FOLDER
   value: /etc/sluice-catalog-variables
@@ -537,9 +550,15 @@ SLUICE_INDEX_PORT: 9410
 
 {{- define "sluice.volumeMounts" -}}
 {{ include "sluice.basicMounts" . }}
+{{- if .Values.catalog.keysSecret }}
+- name: catalog-keys
+  mountPath: /etc/sluice-catalog-keys
+  readOnly: true
+{{- else }}
 - name: catalog
   mountPath: /etc/sluice
   readOnly: true
+{{- end }}
 {{- if .Values.catalog.variablesSecret }}
 - name: catalog-variables
   mountPath: /etc/sluice-catalog-variables
@@ -549,12 +568,19 @@ SLUICE_INDEX_PORT: 9410
 
 {{- define "sluice.volumes" -}}
 {{ include "sluice.basicVolumes" . }}
+{{- if .Values.catalog.keysSecret }}
+- name: catalog-keys
+  secret:
+    secretName: {{ .Values.catalog.keysSecret }}
+    defaultMode: 0440
+{{- else }}
 - name: catalog
 {{- if .Values.catalog.volume }}
   {{- toYaml .Values.catalog.volume | nindent 2 }}
 {{- else }}
   configMap:
     name: {{ .Values.catalog.existingConfigMap | default (printf "%s-catalog" (include "sluice.fullname" .)) }}
+{{- end }}
 {{- end }}
 {{- with .Values.catalog.variablesSecret }}
 - name: catalog-variables
