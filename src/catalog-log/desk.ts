@@ -207,8 +207,8 @@ export class CatalogDesk {
 
   async #write(planned: readonly Planned[]): Promise<void> {
     const { seals, pen } = this.#options
-    let revision = this.#log.head?.revision ?? 0
-    const counts = { source: this.#log.of('source').length, destination: this.#log.of('destination').length }
+    let revision = this.#log.head?.revision ?? firstRevision()
+    const counts: { source: number; destination: number } = this.#log.counts
     const records: WrittenRecord[] = []
     const audited: PartitionRecords[] = []
     for (const { accepted, waiting, what, changeId } of planned) {
@@ -256,6 +256,14 @@ export class CatalogDesk {
       }),
     )
   }
+}
+
+/**
+ * Returns the revision before the first change of a topic: the present time in seconds. So the changes of a topic
+ * that was made anew are later than all changes of the former one.
+ */
+function firstRevision(): number {
+  return Math.floor(Date.now() / 1_000)
 }
 
 /** Joins records of the same partition, because a transaction has one batch after the other for each. */

@@ -1,4 +1,4 @@
-import { type ObjectName, type ObjectKind, headKey, keyOf, nameOf } from './names.ts'
+import { type ObjectName, type ObjectKind, headKey, nameOf } from './names.ts'
 import { type Head, headOf, type RecordSeals, type SignedRecord } from './record.ts'
 import type { WholeRecord } from '../message/records.ts'
 
@@ -28,6 +28,7 @@ export class CatalogLog {
   readonly #seals: RecordSeals
   readonly #onRefused: (refused: RefusedRecord) => void
   readonly #objects = new Map<string, StoredObject>()
+  readonly #counts = { source: 0, destination: 0 }
   #pending: SignedRecord[] = []
   #head: Head | undefined
   /**
@@ -59,6 +60,11 @@ export class CatalogLog {
     return [...this.#objects.values()].filter((object) => object.kind === kind)
   }
 
+  /** How many objects of each kind there are. */
+  get counts(): Head['counts'] {
+    return { ...this.#counts }
+  }
+
   /**
    * Returns what is wrong with the log as it was read to its end: it has fewer or more objects than its head
    * says. Then somebody without the key has overwritten or deleted records, or the topic was cut.
@@ -66,7 +72,7 @@ export class CatalogLog {
   get damage(): string | undefined {
     if (this.#head === undefined) return undefined
     const { counts } = this.#head
-    const found = { source: this.of('source').length, destination: this.of('destination').length }
+    const found = this.#counts
     if (found.source === counts.source && found.destination === counts.destination) return undefined
     return `it has ${found.destination} destinations and ${found.source} sources, and its last change says ${counts.destination} and ${counts.source}`
   }
@@ -104,14 +110,15 @@ export class CatalogLog {
       const name = nameOf(key)
       if (name === undefined) continue
       if (value === null) {
-        this.#objects.delete(key)
+        if (this.#objects.delete(key)) this.#counts[name.kind]--
         removed.push(name)
         continue
       }
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only Sluice has the key that signed it
       const definition = value as StoredObject['definition']
       const object = { ...name, version: offset, revision, definition }
-      this.#objects.set(keyOf(name), object)
+      if (!this.#objects.has(key)) this.#counts[name.kind]++
+      this.#objects.set(key, object)
       put.push(object)
     }
     return { head, put, removed }

@@ -219,9 +219,9 @@ test('variables of the catalog are files of all pods that read the catalog, so t
 test('with keys, the catalog is in its topic: all pods know it, those that read it have the keys, and no file is mounted', async () => {
   const set = ['catalog.keysSecret=ours', 'admin.enabled=true', 'admin.tokens.existingSecret=tokens']
   const resources = await render(tools, ...set.flatMap((one) => ['--set', one]))
-  expect(resources.some(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-catalog'))).toBe(
-    false,
-  )
+  expect(
+    resources.some(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-catalog')),
+  ).toBe(false)
   for (const pod of podsOf(resources)) {
     const [{ name, volumeMounts }] = pod.containers
     const mount = volumeMounts.find(({ mountPath }) => mountPath === '/etc/sluice-catalog-keys')

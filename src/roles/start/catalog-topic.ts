@@ -43,8 +43,11 @@ export type CatalogTopicLog = Record<
   (fields: object, message: string) => void
 >
 
-/** Changes that come close together make one catalog. The time is in milliseconds. */
-const gatherMs = 50
+/**
+ * Changes that come close together make one catalog. A new catalog is made after `leastMs` at the earliest, and
+ * after so long that making catalogs takes a tenth of the time, but at most after `mostMs`.
+ */
+const gather = { leastMs: 50, mostMs: 500, share: 0.1 } as const
 
 /** Reads the catalog's topic to its end. Throws a `StartError` if its content can't be used. */
 export async function readCatalogTopic(
@@ -87,6 +90,7 @@ export class FollowedTopic {
   #catalog: Catalog = createCatalog([], [], 'r0')
   #news: ChangeSet[] = []
   #timer: NodeJS.Timeout | undefined
+  #gatherMs: number = gather.leastMs
   /** What is wrong with the topic as a whole, since when. */
   #trouble: CatalogRefusal | undefined
   #unusableSinceMs = 0
@@ -154,7 +158,7 @@ export class FollowedTopic {
         if (this.#trouble !== undefined) return
         const last = records.at(-1)
         this.take(records, last === undefined ? 0 : last.offset + 1)
-        if (this.#news.length > 0) this.#timer ??= setTimeout(() => this.#tell(), gatherMs)
+        if (this.#news.length > 0) this.#timer ??= setTimeout(() => this.#tell(), this.#gatherMs)
       },
       log,
     })
@@ -190,6 +194,7 @@ export class FollowedTopic {
   }
 
   #tell(): void {
+    const startedMs = performance.now()
     this.#timer = undefined
     const news = this.#news
     this.#news = []
@@ -197,6 +202,8 @@ export class FollowedTopic {
     this.#catalog = this.#entries.next(before, news)
     const changes = differenceOf(before, this.#catalog, news)
     this.#onChange(this.#catalog, before, { changes, by: [...new Set(news.map(({ head }) => head.by))] })
+    const tookMs = performance.now() - startedMs
+    this.#gatherMs = Math.min(gather.mostMs, Math.max(gather.leastMs, tookMs / gather.share))
   }
 }
 

@@ -39,12 +39,13 @@ test('a change is judged by all that was written before, by whichever process', 
     edits: [source('shop', { writeKeys: ['w1'] }), destination('crm')],
     by: 'ann',
   })
-  expect(both).toMatchObject({ ok: true, revision: 1, changed: [{ what: 'created' }, { what: 'created' }] })
+  expect(both).toMatchObject({ ok: true, changed: [{ what: 'created' }, { what: 'created' }] })
+  const first = both.ok ? both.revision : 0
   const crm = both.ok ? both.changed[1]?.version : undefined
   if (crm === undefined) throw new Error('no version')
 
   const paused = await other.change({ edits: [destination('crm', { state: 'paused' }, crm)], by: 'bob' })
-  expect(paused).toMatchObject({ ok: true, revision: 2, changed: [{ what: 'changed' }] })
+  expect(paused).toMatchObject({ ok: true, revision: first + 1, changed: [{ what: 'changed' }] })
   const late = await one.change({ edits: [destination('crm', { state: 'off' }, crm)], by: 'ann' })
   expect(late).toMatchObject({ ok: false, kind: 'outdated', present: { version: versionOf(paused) } })
   const again = await one.change({ edits: [destination('crm', {}, 'none')], by: 'ann' })
@@ -58,12 +59,16 @@ test('a change is judged by all that was written before, by whichever process', 
   const taken = await other.change({ edits: [source('other', { writeKeys: ['w1'] })], by: 'bob' })
   expect(taken).toMatchObject({ ok: false, kind: 'faulty' })
   const same = await other.change({ edits: [destination('crm', { state: 'paused' })], by: 'bob' })
-  expect(same).toMatchObject({ ok: true, revision: 2, changed: [{ what: 'unchanged' }] })
+  expect(same).toMatchObject({ ok: true, revision: first + 1, changed: [{ what: 'unchanged' }] })
   const removed = await other.change({
     edits: [{ name: { kind: 'destination', id: 'crm' }, op: 'remove' }],
     by: 'bob',
   })
-  expect(removed).toMatchObject({ ok: true, revision: 3, changed: [{ what: 'removed', version: undefined }] })
+  expect(removed).toMatchObject({
+    ok: true,
+    revision: first + 2,
+    changed: [{ what: 'removed', version: undefined }],
+  })
   expect([...(await one.look()).objects.keys()]).toEqual(['source/shop'])
 })
 
