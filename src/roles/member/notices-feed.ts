@@ -34,6 +34,7 @@ export class NoticesFeed {
   readonly #stopping = new AbortController()
   readonly #first = Promise.withResolvers<void>()
   #loop: Promise<void> | undefined
+  #hasRead = false
 
   constructor(options: FeedOptions) {
     this.#options = options
@@ -52,6 +53,11 @@ export class NoticesFeed {
   /** Calls `listener` when another log has taken the place of the one that was read. It is read anew. */
   onReset(listener: () => void): void {
     this.#resets.add(listener)
+  }
+
+  /** True once the topic was read to its end. Records that come from then on are new, whatever their times. */
+  get hasRead(): boolean {
+    return this.#hasRead
   }
 
   /** Starts to read. Resolves once the topic was read to its end, or can't be read. */
@@ -80,12 +86,14 @@ export class NoticesFeed {
             this.#records.tell(record)
           }
         }
+        this.#hasRead = true
       } catch (error) {
         if (signal.aborted) break
         log.debug({ err: error }, 'pauses and orders can not be read, trying again')
         restMs = againAfterMs
         if (error instanceof OtherLogError) {
           read = reader.follow(where)
+          this.#hasRead = false
           position = 0
           restMs = noticesReadEveryMs
           this.#resets.tell()

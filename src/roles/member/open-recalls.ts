@@ -28,7 +28,7 @@ export type OpenRecallsOptions = {
   readonly intake: Pick<RecordIntake, 'acceptRecalled' | 'dropRecalled'>
   readonly group: Pick<GroupPort, 'early'>
   readonly pauses: Pick<AutoPauses, 'onChange'>
-  readonly feed: Pick<NoticesFeed, 'onRecord' | 'onRound'>
+  readonly feed: Pick<NoticesFeed, 'onRecord' | 'onRound' | 'hasRead'>
 }
 
 /** The part of a member that calls messages back which wait on the retry topics, or gives them up. */
@@ -73,8 +73,9 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   let orders: { readonly order: WorkerOrder; readonly atMs: number }[] = []
   feed.onRecord(({ key, value, timestampMs }) => {
     const order = decodeOrder(key, value)
-    if (order !== undefined && Date.now() - timestampMs < orderLastsMs)
-      orders.push({ order, atMs: timestampMs })
+    if (order === undefined) return
+    // Old orders are read at the start. After that, the clock of this machine decides nothing: it may be wrong.
+    if (feed.hasRead || Date.now() - timestampMs < orderLastsMs) orders.push({ order, atMs: timestampMs })
   })
   // The orders of a reading are carried out after its pauses and their ends are in force.
   feed.onRound(() => {
