@@ -1,4 +1,3 @@
-import { closeBrace, closeBracket, colon, openBrace, openBracket, quote } from './json/json-bytes.ts'
 import { endOfString } from './json/json-walk.ts'
 import type { MessageLimits } from './limits.ts'
 import { type Outline, RawList, RawMembers, RawObject } from './json/outline.ts'
@@ -148,7 +147,13 @@ export function measureStructure(
 let keysOfText = 0
 let keysBeforeDeep: number | undefined
 
+const quote = 0x22
+const colon = 0x3a
+const openBracket = 0x5b
+const closeBracket = 0x5d
 const letterE = 0x65
+const openBrace = 0x7b
+const closeBrace = 0x7d
 const nine = 0x39
 
 /** Walks over a text of an outline. A container within more than `levels` containers is too deep. */

@@ -1,4 +1,3 @@
-import { backslash, quote } from '../../message/json/json-bytes.ts'
 import {
   compareVersions,
   type Version,
@@ -196,7 +195,9 @@ function holds(bytes: Buffer, at: number, word: Buffer): boolean {
   return true
 }
 
+const quote = 0x22
 const space = 0x20
+const backslash = 0x5c
 const minus = 0x2d
 const zero = 0x30
 /** The number of digits of 2^53. */

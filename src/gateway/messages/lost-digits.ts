@@ -1,9 +1,9 @@
-import { quote } from '../../message/json/json-bytes.ts'
 import { losesDigits } from '../../message/json/json-numbers.ts'
 import { endOfString } from '../../message/json/json-walk.ts'
 
 const mayLose = /\d{16}/
 
+const quote = 0x22
 const zero = 0x30
 const nine = 0x39
 

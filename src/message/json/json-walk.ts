@@ -1,6 +1,12 @@
-import { backslash, closeBrace, closeBracket, comma, openBrace, openBracket, quote } from './json-bytes.ts'
-
 // Functions that walk over a JSON text without reading its values.
+
+const quote = 0x22
+const comma = 0x2c
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
 
 /**
  * Returns the position after the closing quote of the JSON string that begins at `start`, or the end of the

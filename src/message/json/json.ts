@@ -1,4 +1,3 @@
-import { closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from './json-bytes.ts'
 import { endOfString, endOfValue } from './json-walk.ts'
 
 /**
@@ -59,22 +58,22 @@ function isRecord(value: unknown): value is Record<string, unknown> {
  * places of escapes, because most texts have few escapes.
  */
 function mayHaveEscapedKey(text: string): boolean {
-  let closing = -1
+  let quote = -1
   for (let escape = text.indexOf('\\'); escape !== -1;) {
     const rest = escape + 2
     // The next quotation mark is searched for only if it isn't known yet, because many escapes of a long
     // string have the same next quotation mark.
-    if (closing < rest) closing = text.indexOf('"', rest)
+    if (quote < rest) quote = text.indexOf('"', rest)
     const next = text.indexOf('\\', rest)
-    const isLastOfString = next === -1 || closing < next
-    if (isLastOfString && isFollowedByColon(text, closing)) return true
+    const isLastOfString = next === -1 || quote < next
+    if (isLastOfString && isFollowedByColon(text, quote)) return true
     escape = next
   }
   return false
 }
 
-function isFollowedByColon(text: string, closing: number): boolean {
-  let at = closing + 1
+function isFollowedByColon(text: string, quote: number): boolean {
+  let at = quote + 1
   while (at < text.length && ' \n\r\t'.includes(text.charAt(at))) at += 1
   return text[at] === ':'
 }
@@ -84,6 +83,13 @@ type Container =
   | { items: unknown[]; end: number }
   | { fields: Record<string, unknown>; key: string | undefined }
 
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
 const space = 0x20
 
 /**
