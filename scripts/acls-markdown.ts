@@ -10,7 +10,7 @@ This page lists the rights that each role needs. The settings \`kafka.topicPrefi
 When a role starts, it compares the rights that it has with the rights that it needs. This is possible if the cluster reports the rights of a principal, as Apache Kafka does. If rights are missing, the start ends with an error that lists
 the operation, resource and principal of each.
 
-READ and WRITE of a topic include DESCRIBE, READ of a group includes DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS. No role needs a right on the cluster or on a transactional id. No role that keeps
+READ and WRITE of a topic include DESCRIBE, READ of a group includes DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS. No role needs a right on the cluster. No role that keeps
 running needs the right to delete.
 
 A prefixed rule covers all topics at once. \`kafka-acls.sh\` writes DESCRIBE_CONFIGS as \`DescribeConfigs\`, and ALTER_CONFIGS as \`AlterConfigs\`:
@@ -23,6 +23,7 @@ kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:sluice-w
 
 Some cases need other rights:
 
+- **The catalog in a file** (\`catalog.source=file\`, the default). The topic \`catalog\` doesn't exist then, and nobody needs rights on it, nor on the transactional id ([catalog-topic.md](catalog-topic.md)).
 - **Retry topics of an earlier \`retry.ladder\`** need the same rights as the other retry topics, until they are empty.
 - **Another topic prefix.** If the group of a worker is named after a topic prefix other than the default, the worker looks once for commits of
   the group \`sluice\`. If there may be such commits, give the worker DESCRIBE on this group.

@@ -214,7 +214,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log find': '`sluice log find`, for payloads',
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
-  catalog: '`sluice catalog import`, `export` and `diff`',
+  catalog: '`sluice catalog import` and `export`',
   admin: '`sluice admin`',
 }
 
