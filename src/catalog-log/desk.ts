@@ -259,8 +259,8 @@ export class CatalogDesk {
 }
 
 /**
- * Returns the revision before the first change of a topic: the present time in seconds. So the changes of a topic
- * that was made anew are later than all changes of the former one.
+ * Returns the revision before the first change of a topic: the present time in seconds. So the changes of a
+ * topic that was made anew are later than all changes of the former one.
  */
 function firstRevision(): number {
   return Math.floor(Date.now() / 1_000)

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { TokenBucket } from '../async/token-bucket.ts'
 import type { Chosen, LeftOutReason, SourceRecord } from './chosen.ts'
 import type { OutboundRecord } from '../message/records.ts'
-import type { AuditAction, JobProgress } from './job.ts'
+import type { AuditAction, JobProgress, OffsetRange } from './job.ts'
 import type { JobLog } from './job-log.ts'
 import type { Job } from './jobs.ts'
 import { nextPartition, type Pieces } from './pieces.ts'
@@ -61,6 +61,11 @@ const mostBytesAtOnce = 4 * 1024 ** 2
  */
 const settleMs = 2_000
 const noteEveryMs = 1_000
+/**
+ * When a partition is set aside, and for how long, in milliseconds, while there are others to read. A
+ * partition without a leader may have one again after seconds.
+ */
+const aside = { afterMs: 2_000, forMs: 30_000 } as const
 const flushAfterMs = 250
 const backlogEveryMs = 1_000
 /**
@@ -99,6 +104,8 @@ export class JobRun {
   #isOver = false
   #isHandedOver: boolean
   #waits: number | undefined
+  /** The partitions that can't be read now, and until when they are left alone, by `performance.now`. */
+  readonly #asideUntilMs = new Map<number, number>()
   /** The destinations of the records that this owner has written. */
   readonly #destinationIds = new Set<string>()
 
@@ -169,7 +176,7 @@ export class JobRun {
   async #sendAll(): Promise<void> {
     const { order } = this.#options.job
     for (let last = -1; ;) {
-      const partition = nextPartition(order.ranges, this.#offsets, last)
+      const partition = this.#nextPartition(order.ranges, last)
       if (partition === undefined) break
       last = partition
       const to = order.ranges[partition]?.end ?? 0
@@ -179,6 +186,39 @@ export class JobRun {
         await this.#writeNote()
     }
     await this.#flush()
+  }
+
+  /** Returns the next partition to read. One that was set aside comes only if there is no other. */
+  #nextPartition(ranges: readonly OffsetRange[], last: number): number | undefined {
+    const isAside = (partition: number) => this.#isAside(partition)
+    return nextPartition(ranges, this.#offsets, last, isAside) ?? nextPartition(ranges, this.#offsets, last)
+  }
+
+  #isAside(partition: number): boolean {
+    return (this.#asideUntilMs.get(partition) ?? 0) > performance.now()
+  }
+
+  /**
+   * Reads a piece. If the partition can't be read now, for example because it has no leader, sets it aside
+   * for a while, as long as there are others to read. Resolves with `aside` then.
+   */
+  async #readPiece(partition: number, to: number): Promise<Awaited<ReturnType<Pieces['piece']>> | 'aside'> {
+    const { job, pieces, signal } = this.#options
+    const other = nextPartition(
+      job.order.ranges,
+      this.#offsets,
+      partition,
+      (one) => one === partition || this.#isAside(one),
+    )
+    const where = { partition, from: this.#offsets[partition] ?? 0, to, signal }
+    if (other === undefined) return pieces.piece(where)
+    try {
+      return await pieces.piece({ ...where, stallTimeoutMs: aside.afterMs })
+    } catch (error) {
+      if (signal.aborted) throw error
+      this.#asideUntilMs.set(partition, performance.now() + aside.forMs)
+      return 'aside'
+    }
   }
 
   /** Waits until none of the records that were written waits any more. */
@@ -211,9 +251,9 @@ export class JobRun {
   }
 
   async #takePiece(partition: number, to: number): Promise<void> {
-    const { pieces, choose, signal } = this.#options
-    const from = this.#offsets[partition] ?? 0
-    const piece = await pieces.piece({ partition, from, to, signal })
+    const { choose, signal } = this.#options
+    const piece = await this.#readPiece(partition, to)
+    if (piece === 'aside') return
     if (piece === 'lost') return this.#giveUp(lostOf(partition, to))
     if (piece === 'recreated') return this.#giveUp(recreated)
     const { records, next } = piece

@@ -16,21 +16,24 @@ export type Pieces = {
     readonly from: number
     readonly to: number
     readonly signal?: AbortSignal
+    /** How long Kafka may return nothing, in milliseconds. Absent: for long. */
+    readonly stallTimeoutMs?: number
   }): Promise<{ readonly records: readonly SourceRecord[]; readonly next: number } | 'lost' | 'recreated'>
 }
 
 /**
- * Returns the next partition after `last` that still has records to read. So partitions take turns. Returns
- * `undefined` if all partitions have been read.
+ * Returns the next partition after `last` that still has records to read, and isn't set aside. So partitions
+ * take turns. Returns `undefined` if there is none.
  */
 export function nextPartition(
   ranges: readonly OffsetRange[],
   offsets: readonly number[],
   last: number,
+  isAside: (partition: number) => boolean = () => false,
 ): number | undefined {
   for (let step = 1; step <= ranges.length; step++) {
     const partition = (last + step) % ranges.length
-    if (isLeft(ranges, offsets, partition)) return partition
+    if (isLeft(ranges, offsets, partition) && !isAside(partition)) return partition
   }
   return undefined
 }

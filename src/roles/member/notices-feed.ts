@@ -55,7 +55,9 @@ export class NoticesFeed {
     this.#resets.add(listener)
   }
 
-  /** True once the topic was read to its end. Records that come from then on are new, whatever their times. */
+  /**
+   * True once the topic was read to its end. Records that come from then on are new, whatever their times.
+   */
   get hasRead(): boolean {
     return this.#hasRead
   }

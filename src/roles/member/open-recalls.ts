@@ -74,7 +74,8 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   feed.onRecord(({ key, value, timestampMs }) => {
     const order = decodeOrder(key, value)
     if (order === undefined) return
-    // Old orders are read at the start. After that, the clock of this machine decides nothing: it may be wrong.
+    // Old orders are read at the start. After that, the clock of this machine decides nothing: it may be
+    // wrong.
     if (feed.hasRead || Date.now() - timestampMs < orderLastsMs) orders.push({ order, atMs: timestampMs })
   })
   // The orders of a reading are carried out after its pauses and their ends are in force.

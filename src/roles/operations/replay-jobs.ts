@@ -82,6 +82,7 @@ export async function openReplayReading(
     return {
       async piece({ partition, ...where }) {
         const place = { topic, partition, stallTimeoutMs }
+        // A shorter patience of the caller takes precedence.
         const piece = await reader.piece({ ...place, ...where }).catch(async (error: unknown) => {
           where.signal?.throwIfAborted()
           const { end } = await reader.range({ ...place, ...where })

@@ -44,8 +44,8 @@ export type CatalogTopicLog = Record<
 >
 
 /**
- * Changes that come close together make one catalog. A new catalog is made after `leastMs` at the earliest, and
- * after so long that making catalogs takes a tenth of the time, but at most after `mostMs`.
+ * Changes that come close together make one catalog. A new catalog is made after `leastMs` at the earliest,
+ * and after so long that making catalogs takes a tenth of the time, but at most after `mostMs`.
  */
 const gather = { leastMs: 50, mostMs: 500, share: 0.1 } as const
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { encodeJobRecord } from '../../../src/replay/job.ts'
+import { encodeJobRecord, type JobOrder } from '../../../src/replay/job.ts'
 import { JobLog, type EncodedJobRecord } from '../../../src/replay/job-log.ts'
 import { JobRun, type Written } from '../../../src/replay/job-run.ts'
 import { stateOf } from '../../../src/replay/jobs.ts'
@@ -7,8 +7,8 @@ import type { Pieces } from '../../../src/replay/pieces.ts'
 import { ReplayRunner } from '../../../src/replay/runner.ts'
 import { until } from '../../support/until.ts'
 
-/** Returns the log of replays, which holds one replay of 10 records. Its topic is in memory. */
-async function logOfOne(): Promise<JobLog> {
+/** Returns the log of replays, which holds one replay, by default of 10 records. Its topic is in memory. */
+async function logOfOne(ranges: JobOrder['ranges'] = [{ start: 0, end: 10 }]): Promise<JobLog> {
   const records: EncodedJobRecord[] = []
   const log = new JobLog({
     async *read(from) {
@@ -23,7 +23,7 @@ async function logOfOne(): Promise<JobLog> {
     perSecond: 1_000,
     by: 'ann',
     atMs: 1,
-    ranges: [{ start: 0, end: 10 }],
+    ranges,
   } as const
   await log.write({ kind: 'order', order })
   await log.update()
@@ -113,6 +113,26 @@ test('the progress says which selected records were not sent, so that a later re
       [0, 5, 6],
     ],
   })
+})
+
+test('a partition that can not be read holds up no other, and is read as soon as it can be', async () => {
+  const log = await logOfOne([
+    { start: 0, end: 10 },
+    { start: 0, end: 30 },
+    { start: 0, end: 10 },
+  ])
+  const read: string[] = []
+  await run(log, 'w1', async ({ partition, from, to, stallTimeoutMs }) => {
+    // The first partition has a leader again when all others are read.
+    if (partition === 0 && stallTimeoutMs !== undefined) {
+      read.push('no leader')
+      throw new Error('logs/0 has no leader')
+    }
+    read.push(`${partition}/${from}`)
+    return { records: [], next: Math.min(to, from + 10) }
+  })
+  expect(read).toEqual(['no leader', '1/0', '2/0', '1/10', '1/20', '0/0'])
+  expect(log.jobs.get('job-1')?.progress).toMatchObject({ isOver: true })
 })
 
 test('a replay stops, and says why, if its topic has lost the records that it was to read', async () => {
