@@ -42,8 +42,9 @@ export function replayRemainder(options: RemainderOptions, written: Written): Re
   let ends: ReadonlyMap<number, number> | undefined
   /** The end of what was known when the records had left the topic `replays`. */
   let leftAt: number | undefined
-  /** What was known last. No more can be left now. */
-  let atMost: number | undefined
+  /** What was in the topic at an earlier look, and the end of what was known then. */
+  let look: { readonly behind: number; readonly position: number } | undefined
+  let atMost = written.records
   return {
     async left() {
       ends ??= await lag.endsOf(topic)
@@ -52,7 +53,16 @@ export function replayRemainder(options: RemainderOptions, written: Written): Re
       // Without the topic, nobody knows what waits in the queues.
       if (board === undefined) return behind
       const inQueues = replayedOf(board, written.destinationIds ?? thoseOn(options, board), now())
-      if (behind > 0) return (atMost = Math.min(written.records, behind + inQueues))
+      // What had left the topic at the look is in what the owners have said since, unless it is settled. What they
+      // said before may lack it.
+      if (look !== undefined && board.isCompleteSince(look.position, now())) {
+        atMost = Math.min(atMost, look.behind + inQueues)
+        look = undefined
+      }
+      if (behind > 0) {
+        look ??= { behind, position: board.position }
+        return atMost
+      }
       leftAt ??= board.position
       if (!board.isCompleteSince(leftAt, now())) return atMost
       return Math.min(written.records, inQueues)

@@ -53,14 +53,17 @@ test('records of a replay have left the topic `replays`, and then the queues, be
   // Another replay writes on.
   group.end = 500
   group.committed = 200
+  // This may have been told before the records left the topic, so it lacks some of them.
+  expect(await remainder.left(signal)).toBe(300)
+  group.tell({ crm: 150, erp: 7 })
+  expect(await remainder.left(signal)).toBe(300)
   group.tell({ crm: 150, erp: 7 })
   expect(await remainder.left(signal)).toBe(250)
   group.committed = 300
-  // What was told before may be too old: the last records may have joined the queue since. They aren't more.
-  group.tell({ crm: 0 })
-  expect(await remainder.left(signal)).toBe(250)
-  group.tell({ crm: 269, erp: 7 })
-  expect(await remainder.left(signal)).toBe(269)
+  group.tell({ crm: 120 })
+  expect(await remainder.left(signal)).toBe(220)
+  group.tell({ crm: 169, erp: 7 })
+  expect(await remainder.left(signal)).toBe(169)
   group.tell({ crm: 0, erp: 7 })
   expect(await remainder.left(signal)).toBe(0)
 })
@@ -70,7 +73,7 @@ test('if it is not known for whom the records were, those that are paused do not
   group.committed = 300
   const remainder = replayRemainder(group.options, { records: 300, destinationIds: undefined })
   group.tell({ crm: 5, erp: 7 })
-  expect(await remainder.left(signal)).toBeUndefined()
+  expect(await remainder.left(signal)).toBe(300)
   group.tell({ crm: 5, erp: 7 })
   expect(await remainder.left(signal)).toBe(5)
 })
