@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { formatPath } from '../catalog/fault.ts'
 import { readHookUrl } from '../catalog/hook-url.ts'
-import { fillIn, type Variables } from '../catalog/variables.ts'
+import { listOf, recordOf } from '../catalog/plain-data.ts'
+import { fillIn, namesVariable, type Variables } from '../catalog/variables.ts'
 import { messageOf } from '../kafka/wire/errors.ts'
 import type { CatalogKeys } from './keys.ts'
 import { keyOf, type ObjectName } from './names.ts'
-import { seal, sealedAtMs, type SealedPlace, unseal } from './seal.ts'
+import { seal, sealedAtMs, SealError, type SealedPlace, sealedWith, unseal } from './seal.ts'
 import { type SecretField, withSecretFields } from './secret-fields.ts'
 
 // An object has three forms. Given: as in a catalog file, and `${kept:…}` for what stays as it is. Plain: as
@@ -35,7 +36,7 @@ export class Definitions {
       try {
         return escaped(this.#open(text, name, at))
       } catch (error) {
-        throw new Error(`${formatPath(at.path)} ${messageOf(error)}`, { cause: error })
+        throw new SealError(`${keyOf(name)}: ${formatPath(at.path)} ${messageOf(error)}`, { cause: error })
       }
     })
   }
@@ -65,13 +66,14 @@ export class Definitions {
     const known = earlier === undefined ? new Map<string, string>() : sealedOf(name, earlier)
     const faults: KeptFault[] = []
     const plain = withSecretFields(name.kind, given, (text, at) => {
+      const hookUrl = originOf(at.hookUrl ?? '', variables)
       const match = kept.exec(text)
       if (match === null) {
         const filled = fillIn(text, variables)
         return filled.ok ? escaped(filled.value) : text
       }
       const found = known.get(match[1] ?? '')
-      const place = { ...at, hookUrl: originOf(at.hookUrl ?? '') }
+      const place = { ...at, hookUrl }
       const refuse = (problem: string): string => {
         faults.push({ path: formatPath(at.path), problem, advice: 'write the value itself' })
         return text
@@ -83,7 +85,7 @@ export class Definitions {
         return refuse('keeps a value that was set for another field or host')
       }
     })
-    return { plain, faults }
+    return { plain: withHookIds(plain, given, variables), faults }
   }
 
   /** Seals a plain definition. What is the same as in the earlier one keeps its time, and its bytes. */
@@ -92,13 +94,7 @@ export class Definitions {
     plain: Definition,
     { earlier, atMs }: { readonly earlier: Definition | undefined; readonly atMs: number },
   ): Definition {
-    const before = new Map<string, string>()
-    if (earlier !== undefined)
-      withSecretFields(name.kind, earlier, (text, at) => {
-        const { origin } = this.#place(name, at)
-        before.set(JSON.stringify([at.field, origin, this.#open(text, name, at)]), text)
-        return text
-      })
+    const before = earlier === undefined ? new Map<string, string>() : this.#reusable(name, earlier)
     return withSecretFields(name.kind, plain, (text, at) => {
       const filled = fillIn(text, {})
       if (!filled.ok) throw new Error('a text was stored that the rules of the catalog refuse')
@@ -110,9 +106,27 @@ export class Definitions {
     })
   }
 
+  /**
+   * Returns the sealed texts of a definition by their field, host and content. Leaves out those that are sealed
+   * with a former key, so that they are sealed anew, and those that can't be opened.
+   */
+  #reusable(name: ObjectName, stored: Definition): ReadonlyMap<string, string> {
+    const found = new Map<string, string>()
+    withSecretFields(name.kind, stored, (text, at) => {
+      if (sealedWith(sealedPart(text, at.field)) !== this.#keys.current.id) return text
+      const { origin } = this.#place(name, at)
+      try {
+        found.set(JSON.stringify([at.field, origin, this.#open(text, name, at)]), text)
+      } catch (error) {
+        if (!(error instanceof SealError)) throw error
+      }
+      return text
+    })
+    return found
+  }
+
   #open(text: string, name: ObjectName, at: Pick<SecretField, 'field' | 'hookUrl'>): string {
-    const sealed = at.field === 'url' ? (text.split(' ')[1] ?? '') : text
-    return unseal(sealed, this.#place(name, at), this.#keys)
+    return unseal(sealedPart(text, at.field), this.#place(name, at), this.#keys)
   }
 
   /** `hookUrl` may be the stored form of a URL, which begins with the origin. */
@@ -122,11 +136,31 @@ export class Definitions {
   }
 }
 
+/** Returns the sealed part of a stored text. */
+function sealedPart(text: string, field: string): string {
+  return field === 'url' ? (text.split(' ')[1] ?? '') : text
+}
+
 /** Returns the origin of a URL that may have what is kept in place of its path. Empty if it isn't a URL. */
-function originOf(url: string): string {
+function originOf(url: string, variables: Variables = {}): string {
   if (url === '') return ''
-  const read = readHookUrl(url.replace(kept, ''), {})
+  const read = readHookUrl(url.replace(kept, ''), variables)
   return read.ok ? read.origin : ''
+}
+
+/**
+ * Gives ids to hooks whose URLs had variables: the ids that they have in a file. Otherwise the id would be made
+ * from the URL, and change with a secret in it.
+ */
+function withHookIds(plain: Definition, given: Definition, variables: Variables): Definition {
+  if (!Array.isArray(plain['hooks'])) return plain
+  const hooks = listOf(plain['hooks']).map((hook, index) => {
+    const { url, id } = recordOf(listOf(given['hooks'])[index])
+    if (id !== undefined || typeof url !== 'string' || !namesVariable(url)) return hook
+    const read = readHookUrl(url, variables)
+    return read.ok ? { ...recordOf(hook), id: read.id } : hook
+  })
+  return { ...plain, hooks }
 }
 
 /** A text as a catalog file has it: `${` is written as `$${`. */
@@ -147,7 +181,7 @@ function fingerprintOf(sealed: string): string {
 function sealedOf({ kind }: ObjectName, stored: Definition): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   withSecretFields(kind, stored, (text, { field }) => {
-    found.set(fingerprintOf(field === 'url' ? (text.split(' ')[1] ?? '') : text), text)
+    found.set(fingerprintOf(sealedPart(text, field)), text)
     return text
   })
   return found

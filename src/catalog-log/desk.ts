@@ -6,7 +6,7 @@ import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
 import type { Definitions } from './definitions.ts'
 import { type Accepted, type Edit, judge, type Judged } from './judge.ts'
-import { CatalogLog, type RefusedRecord } from './log.ts'
+import { CatalogLog, type ChangeSet, type RefusedRecord } from './log.ts'
 import { keyOf, type ObjectName } from './names.ts'
 import type { CatalogPiece } from './read.ts'
 import type { RecordSeals } from './record.ts'
@@ -62,8 +62,19 @@ type Planned = {
   readonly waiting: Waiting
   readonly accepted: readonly Accepted[]
   readonly what: ReadonlyMap<string, ChangedObject['what']>
+  /** The versions of the objects that stay as they are, by key. */
+  readonly present: ReadonlyMap<string, number | undefined>
   readonly changeId: string
 }
+
+/** What was written of a change. `versions`: those of its objects, by key. */
+type Written = { readonly revision: number; readonly versions: ReadonlyMap<string, number> }
+
+/** `isDoubtful`: the last commit had no answer. */
+type Batch = { open: readonly Waiting[]; isDoubtful: boolean }
+
+const doubtful =
+  'Kafka did not answer in time: the change may have been made, so look at it before you repeat it'
 
 /** The most changes in one transaction. */
 const mostAtOnce = 100
@@ -79,8 +90,8 @@ export class CatalogDesk {
   readonly #options: DeskOptions
   readonly #log: CatalogLog
   #waiting: Waiting[] = []
-  /** The ids of changes that were read, until the change is answered. */
-  readonly #looked = new Map<string, boolean>()
+  /** The changes whose commit may have had no answer, by their ids, and what was read of them. */
+  readonly #looked = new Map<string, Written | undefined>()
   readonly #turns = new OneAtATime(() => this.#work())
 
   constructor(options: DeskOptions) {
@@ -109,39 +120,40 @@ export class CatalogDesk {
   async #work(): Promise<void> {
     if (this.#waiting.length === 0) return this.#read()
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, mostAtOnce)
+      const batch = { open: this.#waiting.splice(0, mostAtOnce), isDoubtful: false }
       try {
         await this.#make(batch)
-      } catch (error) {
-        for (const { reject } of batch) reject(error)
-        if (this.#waiting.length === 0) throw error
+      } catch (cause) {
+        const error = batch.isDoubtful ? new UnknownOutcomeError(doubtful, { cause }) : cause
+        for (const { reject } of batch.open) reject(error)
       }
     }
   }
 
-  /** Answers each change of the batch, or puts it back. */
-  async #make(batch: readonly Waiting[]): Promise<void> {
+  /** Answers each change of the batch, or puts it back. `batch.open` has those that are neither. */
+  async #make(batch: Batch): Promise<void> {
     const { pen } = this.#options
-    let open = batch
     let planned: readonly Planned[] = []
     for (let tries = 0; tries < mostTries; tries++) {
       if (tries > 0) await delay(Math.random() * firstPauseMs * 2 ** (tries - 1))
-      if (!pen.isHeld && open.some(({ isDryRun }) => isDryRun !== true)) await pen.take()
+      if (!pen.isHeld && batch.open.some(({ isDryRun }) => isDryRun !== true)) await pen.take()
       await this.#read()
-      if (this.#isWritten(planned)) return this.#answer(planned)
-      planned = this.#plan(open)
-      open = planned.map(({ waiting }) => waiting)
-      if (open.length === 0) return
+      const sets = this.#setsOf(planned)
+      if (sets !== undefined) return answerAll(planned, sets)
+      batch.isDoubtful = false
+      planned = this.#plan(batch.open)
+      batch.open = planned.map(({ waiting }) => waiting)
+      if (planned.length === 0) return
       try {
-        await this.#write(planned)
-        await this.#read()
-        return this.#answer(planned)
+        return answerAll(planned, await this.#write(planned))
       } catch (error) {
         if (error instanceof NotWrittenError && error.isFenced) continue
         if (!(error instanceof UnknownOutcomeError)) throw error
+        batch.isDoubtful = true
       }
     }
-    for (const { resolve } of open) resolve({ ok: false, kind: 'busy' })
+    if (batch.isDoubtful) throw new Error('other processes write all the time')
+    for (const { resolve } of batch.open) resolve({ ok: false, kind: 'busy' })
   }
 
   async #read(): Promise<void> {
@@ -149,18 +161,20 @@ export class CatalogDesk {
       for (const record of records) {
         const set = this.#log.take(record)
         if (set !== undefined && this.#looked.has(set.head.changeId))
-          this.#looked.set(set.head.changeId, true)
+          this.#looked.set(set.head.changeId, writtenOf(set))
       }
       this.#log.readTo(next)
     }
   }
 
-  /** Returns true if these changes were written although their commit had no answer. */
-  #isWritten(planned: readonly Planned[]): boolean {
-    const isWritten =
-      planned.length > 0 && planned.every(({ changeId }) => this.#looked.get(changeId) === true)
-    if (!isWritten) for (const { changeId } of planned) this.#looked.delete(changeId)
-    return isWritten
+  /**
+   * Returns what became of changes whose commit had no answer. `undefined` if they were not written, and then
+   * they never will be.
+   */
+  #setsOf(planned: readonly Planned[]): readonly Written[] | undefined {
+    const sets = planned.flatMap(({ changeId }) => this.#looked.get(changeId) ?? [])
+    for (const { changeId } of planned) this.#looked.delete(changeId)
+    return planned.length > 0 && sets.length === planned.length ? sets : undefined
   }
 
   /**
@@ -185,10 +199,11 @@ export class CatalogDesk {
         continue
       }
       const what = this.#whatOf(edits, judged.accepted)
-      if (isDryRun || judged.accepted.length === 0) waiting.resolve(this.#answerOf(edits, what))
+      if (isDryRun || judged.accepted.length === 0) waiting.resolve(this.#presentAnswer(edits, what))
       else {
         for (const key of keys) taken.add(key)
-        planned.push({ waiting, accepted: judged.accepted, what, changeId: randomUUID() })
+        const present = new Map(keys.map((key) => [key, this.#log.objects.get(key)?.version]))
+        planned.push({ waiting, accepted: judged.accepted, what, present, changeId: randomUUID() })
       }
     }
     return planned
@@ -205,12 +220,13 @@ export class CatalogDesk {
     return judge(edits, objects, { definitions, variables, allowAddresses, atMs: Date.now(), isRepair })
   }
 
-  async #write(planned: readonly Planned[]): Promise<void> {
-    const { seals, pen } = this.#options
+  /** Writes changes in one transaction. Returns the revision of each, and the versions of its objects. */
+  async #write(planned: readonly Planned[]): Promise<readonly Written[]> {
+    const { seals, pen, audited } = this.#options
     let revision = this.#log.head?.revision ?? firstRevision()
     const counts: { source: number; destination: number } = this.#log.counts
     const records: WrittenRecord[] = []
-    const audited: PartitionRecords[] = []
+    const trail: PartitionRecords[] = []
     for (const { accepted, waiting, what, changeId } of planned) {
       revision++
       for (const { name, definition } of accepted) {
@@ -221,22 +237,22 @@ export class CatalogDesk {
       records.push(
         seals.head({ revision, changeId, atMs: Date.now(), by: waiting.by, counts: { ...counts } }),
       )
-      audited.push(
-        this.#options.audited({ by: waiting.by, changed: this.#answerOf(waiting.edits, what).changed }),
-      )
-      this.#looked.set(changeId, false)
+      trail.push(audited({ by: waiting.by, changed: this.#presentAnswer(waiting.edits, what).changed }))
+      this.#looked.set(changeId, undefined)
     }
-    await pen.write(records, inOnePlace(audited))
+    const offsets = await pen.write(records, inOnePlace(trail))
+    for (const { changeId } of planned) this.#looked.delete(changeId)
+    let at = 0
+    return planned.map(({ accepted }, index): Written => {
+      const versions = accepted.map(({ name }) => [keyOf(name), offsets[at++] ?? -1] as const)
+      // The head follows.
+      at++
+      return { revision: revision - planned.length + 1 + index, versions: new Map(versions) }
+    })
   }
 
-  #answer(planned: readonly Planned[]): void {
-    for (const { waiting, what, changeId } of planned) {
-      this.#looked.delete(changeId)
-      waiting.resolve(this.#answerOf(waiting.edits, what))
-    }
-  }
-
-  #answerOf(edits: readonly Edit[], what: Planned['what']): Extract<ChangeAnswer, { ok: true }> {
+  /** Returns the answer to a change that writes nothing. */
+  #presentAnswer(edits: readonly Edit[], what: Planned['what']): Extract<ChangeAnswer, { ok: true }> {
     const changed = edits.map(({ name }): ChangedObject => {
       const key = keyOf(name)
       return { name, what: what.get(key) ?? 'unchanged', version: this.#log.objects.get(key)?.version }
@@ -256,6 +272,24 @@ export class CatalogDesk {
       }),
     )
   }
+}
+
+/** Answers changes that were written. */
+function answerAll(planned: readonly Planned[], written: readonly Written[]): void {
+  for (const [index, { waiting, what, present }] of planned.entries()) {
+    const { revision, versions } = written[index] ?? { revision: 0, versions: new Map<string, number>() }
+    const changed = waiting.edits.map(({ name }): ChangedObject => {
+      const key = keyOf(name)
+      const made = what.get(key) ?? 'unchanged'
+      const version = made === 'removed' ? undefined : (versions.get(key) ?? present.get(key))
+      return { name, what: made, version }
+    })
+    waiting.resolve({ ok: true, revision, changed })
+  }
+}
+
+function writtenOf({ head, put }: ChangeSet): Written {
+  return { revision: head.revision, versions: new Map(put.map((object) => [keyOf(object), object.version])) }
 }
 
 /**

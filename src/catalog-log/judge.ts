@@ -1,7 +1,7 @@
 import isEqual from 'fast-deep-equal'
 import { type Fault, faultOf } from '../catalog/fault.ts'
 import { parseCatalogData } from '../catalog/parse.ts'
-import { listOf } from '../catalog/plain-data.ts'
+import { listOf, recordOf } from '../catalog/plain-data.ts'
 import type { Variables } from '../catalog/variables.ts'
 import type { Definition, Definitions } from './definitions.ts'
 import type { StoredObject } from './log.ts'
@@ -125,11 +125,37 @@ function faultsOf(
   const sources = [...new Set(ids)].flatMap((id) => listIf(now({ kind: 'source', id })))
   const parsed = parseCatalogData(
     { sources, destinations },
-    { file: 'the change', version: '', allowAddresses },
+    // Whoever only pauses a destination may have other settings than those who know its host.
+    {
+      file: 'the change',
+      version: '',
+      allowAddresses: hasNewHost(edits, after, objects) ? allowAddresses : undefined,
+    },
   )
   return parsed.ok
     ? []
     : parsed.faults.map((fault) => withId(fault, { source: sources, destination: destinations }))
+}
+
+/** Returns true if an edit sends messages to a host to which the object hasn't sent any before. */
+function hasNewHost(
+  edits: readonly Edit[],
+  after: ReadonlyMap<string, Definition | undefined>,
+  objects: ReadonlyMap<string, StoredObject>,
+): boolean {
+  return edits.some(({ name }) => {
+    const key = keyOf(name)
+    const known = new Set(hostsOf(objects.get(key)?.definition))
+    return hostsOf(after.get(key)).some((host) => !known.has(host))
+  })
+}
+
+/** Returns the hosts of a definition, stored or plain. */
+function hostsOf(definition: Definition = {}): readonly string[] {
+  return listOf(definition['hooks']).map((hook) => {
+    const url = String(recordOf(hook)['url'])
+    return URL.parse(url.split(' ')[0] ?? '')?.host ?? url
+  })
 }
 
 function listIf(definition: Definition | undefined): readonly Definition[] {

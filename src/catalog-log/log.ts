@@ -36,6 +36,9 @@ export class CatalogLog {
    */
   #highest = 0
   #next = 0
+  #hasRefused = false
+  /** Why a record after the last change can't be judged: it has a key that this process doesn't know. */
+  #otherKey: string | undefined
 
   constructor(seals: RecordSeals, onRefused: (refused: RefusedRecord) => void) {
     this.#seals = seals
@@ -66,15 +69,24 @@ export class CatalogLog {
   }
 
   /**
-   * Returns what is wrong with the log as it was read to its end: it has fewer or more objects than its head
-   * says. Then somebody without the key has overwritten or deleted records, or the topic was cut.
+   * Returns what is wrong with the log as it was read to its end. Either this process lacks a key. Or the log has
+   * fewer or more objects than its head says, because somebody without a key has overwritten or deleted records,
+   * or the topic was cut.
    */
   get damage(): string | undefined {
-    if (this.#head === undefined) return undefined
+    if (this.#otherKey !== undefined) return `a record of it ${this.#otherKey}`
+    if (this.#pending.length > 0) return 'its last change has no end'
+    if (this.#head === undefined)
+      return this.#hasRefused ? 'none of its records was written with a key of catalog.keysFile' : undefined
     const { counts } = this.#head
     const found = this.#counts
     if (found.source === counts.source && found.destination === counts.destination) return undefined
     return `it has ${found.destination} destinations and ${found.source} sources, and its last change says ${counts.destination} and ${counts.source}`
+  }
+
+  /** Says why a later record can't be judged here. `undefined` if there is none. */
+  get otherKey(): string | undefined {
+    return this.#otherKey
   }
 
   /** Says that there is no further record before this offset. */
@@ -86,9 +98,12 @@ export class CatalogLog {
   take(record: WholeRecord): ChangeSet | undefined {
     this.#next = record.offset + 1
     const read = this.#seals.read(record)
-    if (!read.ok) return this.#refuse(record, read.problem)
+    if (!read.ok) {
+      if (read.isOfOtherKey === true) this.#otherKey = read.problem
+      return this.#refuse(record, read.problem)
+    }
     const { key, revision, value } = read.record
-    if (revision < this.#highest)
+    if (revision < this.#highest || revision <= (this.#head?.revision ?? 0))
       return this.#refuse(record, 'is older than the records before it: it was written again')
     this.#highest = revision
     if (key !== headKey) {
@@ -104,6 +119,7 @@ export class CatalogLog {
     const pending = this.#pending
     this.#pending = []
     this.#head = head
+    this.#otherKey = undefined
     const put: StoredObject[] = []
     const removed: ObjectName[] = []
     for (const { key, value, offset, revision } of pending) {
@@ -125,6 +141,7 @@ export class CatalogLog {
   }
 
   #refuse({ offset, key }: WholeRecord, problem: string): undefined {
+    this.#hasRefused = true
     this.#onRefused({ offset, key: String(key), problem })
   }
 }

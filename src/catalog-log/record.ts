@@ -28,7 +28,8 @@ export type SignedRecord = {
 
 export type RecordRead =
   | { readonly ok: true; readonly record: SignedRecord }
-  | { readonly ok: false; readonly problem: string }
+  /** `isOfOtherKey`: its key isn't in the file of keys, so this process can't judge it. */
+  | { readonly ok: false; readonly problem: string; readonly isOfOtherKey?: boolean }
 
 /** Reads and writes records of the catalog's topic: JSON, with an HMAC-SHA256 in a header. */
 export class RecordSeals {
@@ -61,7 +62,11 @@ export class RecordSeals {
     if (headers['mac'] === undefined || !Number.isSafeInteger(revision))
       return { ok: false, problem: 'was not written by Sluice' }
     if (found === undefined)
-      return { ok: false, problem: `was written with the key ${keyId}, which catalog.keysFile lacks` }
+      return {
+        ok: false,
+        problem: `was written with the key ${keyId}, which catalog.keysFile lacks`,
+        isOfOtherKey: true,
+      }
     const given = Buffer.from(hex, 'hex')
     const expected = this.#mac(found, { key, text, revision })
     if (given.length !== expected.length || !timingSafeEqual(given, expected))

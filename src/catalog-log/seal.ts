@@ -21,6 +21,11 @@ const nonceBytes = 12
 const tagBytes = 16
 const pattern = /^sealed:1:([A-Za-z0-9_-]{1,32}):(\d{1,16}):([A-Za-z0-9_-]+)$/
 
+/** Reports that a sealed text can't be opened here. */
+export class SealError extends Error {
+  override readonly name = 'SealError'
+}
+
 /** Seals a text with AES-256-GCM. `atMs`: when the text was set, in epoch milliseconds. */
 export function seal(
   text: string,
@@ -38,10 +43,10 @@ export function seal(
 /** Opens a sealed text. Throws if the key is missing, or if the text was sealed for another place. */
 export function unseal(sealed: string, place: SealedPlace, keys: CatalogKeys): string {
   const match = pattern.exec(sealed)
-  if (match === null) throw new Error('is not sealed in a way that this version knows')
+  if (match === null) throw new SealError('is not sealed in a way that this version knows')
   const [, keyId = '', at = '', encoded = ''] = match
   const key = keys.byId.get(keyId)
-  if (key === undefined) throw new Error(`is sealed with the key ${keyId}, which catalog.keysFile lacks`)
+  if (key === undefined) throw new SealError(`is sealed with the key ${keyId}, which catalog.keysFile lacks`)
   const bytes = Buffer.from(encoded, 'base64url')
   const tagAt = bytes.length - tagBytes
   try {
@@ -52,7 +57,7 @@ export function unseal(sealed: string, place: SealedPlace, keys: CatalogKeys): s
     decipher.setAuthTag(bytes.subarray(tagAt))
     return decipher.update(bytes.subarray(nonceBytes, tagAt), undefined, 'utf8') + decipher.final('utf8')
   } catch (cause) {
-    throw new Error('was sealed for another place, or was changed', { cause })
+    throw new SealError('was sealed for another place, or was changed', { cause })
   }
 }
 
@@ -60,6 +65,11 @@ export function unseal(sealed: string, place: SealedPlace, keys: CatalogKeys): s
 export function sealedAtMs(text: string): number | undefined {
   const at = pattern.exec(text)?.[2]
   return at === undefined ? undefined : Number(at)
+}
+
+/** Returns the id of the key with which a text is sealed. `undefined` if the text isn't sealed. */
+export function sealedWith(text: string): string | undefined {
+  return pattern.exec(text)?.[1]
 }
 
 function additional({ installation, object, field, origin }: SealedPlace, atMs: number): Buffer {

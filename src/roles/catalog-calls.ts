@@ -5,7 +5,9 @@ import { isRecord } from '../catalog/plain-data.ts'
 import type { ChangeAnswer } from '../catalog-log/desk.ts'
 import type { Edit } from '../catalog-log/judge.ts'
 import { keyOf, type ObjectKind, type ObjectName } from '../catalog-log/names.ts'
+import { SealError } from '../catalog-log/seal.ts'
 import type { Config } from '../config/schema.ts'
+import { OtherLogError } from '../kafka/wire/errors.ts'
 import { asked, type Log } from './replay-calls.ts'
 import { inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
 
@@ -72,49 +74,59 @@ class CatalogCalls {
   put(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: true })
-    if (base === undefined) return Promise.resolve(problem('no_condition', needsCondition))
     const given = { id: name.id, ...(isRecord(request.body) ? request.body : {}) }
-    return this.#change(request, { name, op: 'put', given, base })
+    return this.#atDesk((desk) => {
+      if (base === undefined) return Promise.resolve(problem('no_condition', needsCondition))
+      return change(desk, request, { name, op: 'put', given, base })
+    })
   }
 
   patch(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
-    if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
     return this.#atDesk(async (desk) => {
+      if (base === undefined) return problem('no_condition', needsMatch)
       const object = (await desk.look()).objects.get(keyOf(name))
       if (object === undefined) return missing(name)
       const given = merged(desk.shown(object, { showsUrls: true }), request.body)
-      return this.#change(request, { name, op: 'put', given: isRecord(given) ? given : {}, base })
+      return change(desk, request, { name, op: 'put', given: isRecord(given) ? given : {}, base })
     })
   }
 
   remove(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
-    if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
-    return this.#change(request, { name, op: 'remove', base })
-  }
-
-  #change({ token, query }: AdminRequest, edit: Edit): Promise<AdminAnswer> {
-    return this.#atDesk(async (desk) => {
-      const isDryRun = query['dryRun'] === 'true'
-      const answer = await desk.change({ edits: [edit], by: token.name, isDryRun })
-      if (!answer.ok) return refusedChange(answer)
-      const [changed] = answer.changed
-      const { what = 'unchanged', version } = changed ?? {}
-      const body = { what, version: version ?? null, revision: answer.revision }
-      return done(body, 200, version === undefined ? {} : { etag: `"${version}"` })
+    return this.#atDesk((desk) => {
+      if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
+      return change(desk, request, { name, op: 'remove', base })
     })
   }
 
   #atDesk(work: (desk: OpenedDesk) => Promise<AdminAnswer>): Promise<AdminAnswer> {
     const desk = this.#desk
     if (desk === undefined) return Promise.resolve(problem('conflict', inFile(this.#config)))
-    return asked(this.#log, work(desk), (answer) => answer)
+    const told = work(desk).catch((error: unknown) => {
+      // Trying again doesn't help, as it does if Kafka doesn't answer.
+      if (error instanceof OtherLogError || error instanceof SealError)
+        return problem('conflict', error.message)
+      throw error
+    })
+    return asked(this.#log, told, (answer) => answer, unanswered)
   }
 }
 
+async function change(desk: OpenedDesk, { token, query }: AdminRequest, edit: Edit): Promise<AdminAnswer> {
+  const isDryRun = query['dryRun'] === 'true'
+  const answer = await desk.change({ edits: [edit], by: token.name, isDryRun })
+  if (!answer.ok) return refusedChange(answer)
+  const [changed] = answer.changed
+  const { what = 'unchanged', version } = changed ?? {}
+  const body = { what, version: version ?? null, revision: answer.revision }
+  return done(body, 200, version === undefined ? {} : { etag: `"${version}"` })
+}
+
+const unanswered =
+  'Kafka does not answer, or not in time: a change may have been made, so look at it before you repeat it.'
 const needsMatch = 'Send If-Match with the ETag of the object that you have seen.'
 const needsCondition = `${needsMatch.slice(0, -1)}, or If-None-Match: * to make a new one.`
 
@@ -134,7 +146,7 @@ function baseOf(
   { ifMatch, ifNoneMatch }: Conditions,
   { mayBeNew }: { readonly mayBeNew: boolean },
 ): number | 'none' | undefined {
-  if (ifMatch !== undefined) return Number(/^"(\d{1,15})"$/.exec(ifMatch)?.[1] ?? -1)
+  if (ifMatch !== undefined) return Number(/^(?:W\/)?"(\d{1,15})"$/.exec(ifMatch)?.[1] ?? -1)
   return mayBeNew && ifNoneMatch === '*' ? 'none' : undefined
 }
 

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type * as destinations from './destinations.ts'
 import { destinationStates } from '../command/command-choices.ts'
 import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
@@ -19,6 +19,11 @@ export function addDestinationCommands(tools: CommandTools): void {
   addSet(parent, tools)
   addPause(parent, tools)
   addRemove(parent, tools)
+}
+
+function versionOf(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('`sluice destinations get` shows the version, which is a whole number.')
 }
 
 const byOption = ['--by <name>', 'who makes the change (default: the user of this machine)'] as const
@@ -42,7 +47,7 @@ function addSet(parent: Command, { command, once }: CommandTools): void {
   command('set', 'make or replace a destination in the topic (catalog.source=topic)', { parent })
     .argument('<destination>', 'its id in the catalog')
     .argument('<file>', 'its fields, YAML or JSON; - reads them from standard input')
-    .option('--version <version>', 'refuse the change unless the destination has this version now', Number)
+    .option('--version <version>', 'refuse the change unless the destination has this version now', versionOf)
     .option(...byOption)
     .addHelpText(
       'after',

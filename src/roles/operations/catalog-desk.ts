@@ -99,7 +99,7 @@ export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): strin
     case 'busy':
       return 'Other processes change the catalog all the time: try again.'
     case 'damaged':
-      return `The topic of the catalog is damaged: ${answer.problem}. Somebody without the key has written to it, or deleted records. \`sluice catalog import FILE --repair\` writes the whole catalog again.`
+      return `The topic of the catalog can not be changed: ${answer.problem}. Either this process lacks a key (catalog.keysFile), or somebody without a key has written to the topic, or deleted records. In the latter case, \`sluice catalog import FILE --repair\` writes the whole catalog again.`
   }
 }
 

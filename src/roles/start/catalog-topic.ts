@@ -38,6 +38,11 @@ export type CatalogTopic = {
   stop(): Promise<void>
 }
 
+/** How long the topic may be unreadable before this is told, in milliseconds. */
+const unreadForMs = 30_000
+/** The most objects that an error names. */
+const mostNamed = 20
+
 export type CatalogTopicLog = Record<
   'debug' | 'info' | 'warn' | 'error',
   (fields: object, message: string) => void
@@ -94,6 +99,7 @@ export class FollowedTopic {
   /** What is wrong with the topic as a whole, since when. */
   #trouble: CatalogRefusal | undefined
   #unusableSinceMs = 0
+  #unreadSinceMs = 0
 
   constructor(options: FollowOptions) {
     this.#options = options
@@ -134,16 +140,26 @@ export class FollowedTopic {
     this.#log.readTo(next)
   }
 
-  /** Makes the first catalog of all that was read. Throws if the topic is damaged. */
+  /** Makes the first catalog of all that was read. Throws if the topic is damaged, or if an object can't be used. */
   begin(): void {
     const { topic } = this.#options
     const { damage } = this.#log
     if (damage !== undefined)
       throw new StartError(
-        `The topic ${topic} is damaged: ${damage}. Somebody without the key has written to it, or deleted records. Import the catalog again from an export: \`sluice catalog import FILE --repair\`.`,
+        `The topic ${topic} can not be used: ${damage}. Either this process lacks a key (catalog.keysFile), or somebody without a key has written to the topic, or deleted records. In the latter case, \`sluice catalog import FILE --repair\` writes the whole catalog again.`,
       )
     this.#news = []
     this.#catalog = this.#entries.all(this.#log)
+    const unusable = [...this.#entries.unusable]
+    if (unusable.length === 0) return
+    // Without these objects, their messages would become dead letters.
+    const named = unusable.slice(0, mostNamed).map(([key, problem]) => `  ${key}: ${problem}`)
+    throw new StartError(
+      [
+        `The topic ${topic} has ${unusable.length} objects that this process can not use. Update it, give it the keys, or set the objects anew:`,
+        ...named,
+      ].join('\n'),
+    )
   }
 
   follow(onChange: CatalogTopicOptions['onChange']): CatalogTopic {
@@ -164,7 +180,7 @@ export class FollowedTopic {
     })
     return {
       current: () => this.#catalog,
-      refused: () => this.#trouble ?? this.#unusable(),
+      refused: () => this.#trouble ?? this.#unread(tail.trouble ?? this.#log.otherKey) ?? this.#unusable(),
       stop: async () => {
         clearTimeout(this.#timer)
         await tail.stop()
@@ -179,6 +195,18 @@ export class FollowedTopic {
     const advice = `the catalog stays as it is until this process ends; import an export of it before you restart: sluice catalog import FILE --repair`
     this.#trouble ??= { sinceMs: Date.now(), faults: [faultOf(topic, problem, advice)] }
     log.error({ topic, problem }, `the topic of the catalog is another one: ${advice}`)
+  }
+
+  /** Returns why later changes can't be read, once this has lasted for a while. */
+  #unread(problem: string | undefined): CatalogRefusal | undefined {
+    if (problem === undefined) {
+      this.#unreadSinceMs = 0
+      return undefined
+    }
+    this.#unreadSinceMs ||= Date.now()
+    if (Date.now() - this.#unreadSinceMs < unreadForMs) return undefined
+    const fault = faultOf(this.#options.topic, problem, 'the catalog stays as it is until this is mended')
+    return { sinceMs: this.#unreadSinceMs, faults: [fault] }
   }
 
   #unusable(): CatalogRefusal | undefined {

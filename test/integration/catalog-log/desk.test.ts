@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { Definitions } from '../../../src/catalog-log/definitions.ts'
 import type { ChangeAnswer } from '../../../src/catalog-log/desk.ts'
 import type { Edit } from '../../../src/catalog-log/judge.ts'
+import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import type { RefusedRecord } from '../../../src/catalog-log/log.ts'
 import { catalogKeys, openDesk } from '../../support/catalog-log.ts'
 import { createTopic, produce, randomPrefix, readAll } from '../../support/kafka.ts'
@@ -124,7 +126,6 @@ test('secrets are not in the topic, are kept by what is read, and go to no other
   expect(raw).not.toContain('s3cr3t')
 
   const name = { kind: 'destination', id: 'crm' } as const
-  const { Definitions } = await import('../../../src/catalog-log/definitions.ts')
   const definitions = new Definitions(topic, keys)
   const stored = (await desk.look()).objects.get('destination/crm')?.definition ?? {}
   const shown = definitions.shown(name, stored, { showsUrls: false })
@@ -162,8 +163,13 @@ test('records of others, of other keys and of the past are refused, told, and se
     },
     { key: 'destination/crm', value: early?.value ?? null, headers: early?.headers ?? {} },
   ])
+  // A process with another key knows nothing, and so changes nothing.
   const foreign = openDesk(topic, catalogKeys(), () => undefined)
-  await expect(foreign.look().then(({ objects }) => objects.size)).resolves.toBe(0)
+  expect((await foreign.look()).damage).toContain('catalog.keysFile lacks')
+  expect(await foreign.change({ edits: [source('shop')], by: 'eve' })).toMatchObject({
+    ok: false,
+    kind: 'damaged',
+  })
   const reader = openDesk(topic, keys, (one) => refused.push(one))
   const log = await reader.look()
   expect(log.objects.get('destination/crm')?.definition['state']).toBe('off')
@@ -171,4 +177,31 @@ test('records of others, of other keys and of the past are refused, told, and se
     'was not written by Sluice',
     'is older than the records before it: it was written again',
   ])
+})
+
+test('a key is replaced in steps: nobody who lacks one writes, and the old one is not needed in the end', async () => {
+  const topic = await newTopic()
+  const [first, second] = [newKeyLine('k1'), newKeyLine('k2')]
+  const before = openDesk(topic, catalogKeys(first))
+  const crm = destination('crm', { sharedSecret: 'the-secret' })
+  await before.change({ edits: [source('shop', { serverKeys: ['a-server-key-of-shop'] }), crm], by: 'ann' })
+  const both = openDesk(topic, catalogKeys(second, first))
+  await both.change({ edits: [destination('erp')], by: 'ann' })
+  expect(await before.change({ edits: [destination('late')], by: 'bob' })).toMatchObject({
+    ok: false,
+    kind: 'damaged',
+  })
+  const definitions = new Definitions(topic, catalogKeys(second, first))
+  const edits = [...(await both.look()).objects.values()].map(({ kind, id, definition }): Edit => {
+    const name = { kind, id }
+    return { name, op: 'put', given: definitions.shown(name, definition, { showsUrls: true }) }
+  })
+  expect(await both.change({ edits, by: 'ann', isRepair: true })).toMatchObject({ ok: true })
+  const after = openDesk(topic, catalogKeys(second))
+  const log = await after.look()
+  expect(log.damage).toBeUndefined()
+  const only = new Definitions(topic, catalogKeys(second))
+  const stored = log.objects.get('destination/crm')?.definition ?? {}
+  expect(only.plain({ kind: 'destination', id: 'crm' }, stored)).toMatchObject({ sharedSecret: 'the-secret' })
+  expect(log.of('destination').map(({ id }) => id)).toEqual(['crm', 'erp'])
 })
