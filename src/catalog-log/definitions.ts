@@ -107,8 +107,8 @@ export class Definitions {
   }
 
   /**
-   * Returns the sealed texts of a definition by their field, host and content. Leaves out those that are sealed
-   * with a former key, so that they are sealed anew, and those that can't be opened.
+   * Returns the sealed texts of a definition by their field, host and content. Leaves out those that are
+   * sealed with a former key, so that they are sealed anew, and those that can't be opened.
    */
   #reusable(name: ObjectName, stored: Definition): ReadonlyMap<string, string> {
     const found = new Map<string, string>()
@@ -149,8 +149,8 @@ function originOf(url: string, variables: Variables = {}): string {
 }
 
 /**
- * Gives ids to hooks whose URLs had variables: the ids that they have in a file. Otherwise the id would be made
- * from the URL, and change with a secret in it.
+ * Gives ids to hooks whose URLs had variables: the ids that they have in a file. Otherwise the id would be
+ * made from the URL, and change with a secret in it.
  */
 function withHookIds(plain: Definition, given: Definition, variables: Variables): Definition {
   if (!Array.isArray(plain['hooks'])) return plain

@@ -69,9 +69,9 @@ export class CatalogLog {
   }
 
   /**
-   * Returns what is wrong with the log as it was read to its end. Either this process lacks a key. Or the log has
-   * fewer or more objects than its head says, because somebody without a key has overwritten or deleted records,
-   * or the topic was cut.
+   * Returns what is wrong with the log as it was read to its end. Either this process lacks a key. Or the log
+   * has fewer or more objects than its head says, because somebody without a key has overwritten or deleted
+   * records, or the topic was cut.
    */
   get damage(): string | undefined {
     if (this.#otherKey !== undefined) return `a record of it ${this.#otherKey}`

@@ -8,7 +8,9 @@ export type CatalogPiece = { readonly records: readonly WholeRecord[]; readonly 
 
 /** Longer than a transaction stays open whose writer has died. */
 const stallTimeoutMs = 25_000
-/** How long a partition may have no leader, or a shorter log, which may be so after a change of its leader. */
+/**
+ * How long a partition may have no leader, or a shorter log, which may be so after a change of its leader.
+ */
 const patienceMs = 5_000
 
 /**

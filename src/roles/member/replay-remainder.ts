@@ -53,8 +53,8 @@ export function replayRemainder(options: RemainderOptions, written: Written): Re
       // Without the topic, nobody knows what waits in the queues.
       if (board === undefined) return behind
       const inQueues = replayedOf(board, written.destinationIds ?? thoseOn(options, board), now())
-      // What had left the topic at the look is in what the owners have said since, unless it is settled. What they
-      // said before may lack it.
+      // What had left the topic at the look is in what the owners have said since, unless it is settled. What
+      // they said before may lack it.
       if (look !== undefined && board.isCompleteSince(look.position, now())) {
         atMost = Math.min(atMost, look.behind + inQueues)
         look = undefined

@@ -140,7 +140,10 @@ export class FollowedTopic {
     this.#log.readTo(next)
   }
 
-  /** Makes the first catalog of all that was read. Throws if the topic is damaged, or if an object can't be used. */
+  /**
+   * Makes the first catalog of all that was read. Throws if the topic is damaged, or if an object can't be
+   * used.
+   */
   begin(): void {
     const { topic } = this.#options
     const { damage } = this.#log

@@ -15,16 +15,16 @@ test('records count as new once the topic was read to its end, and not those of 
     new OtherLogError('made anew'),
     [record(0)],
   ]
+  async function* read(): AsyncGenerator<readonly KeyedRecord[], void> {
+    const next = readings.shift()
+    if (next instanceof Error) throw next
+    if (next !== undefined) yield next
+  }
   const feed = new NoticesFeed({
     topic: 'notices',
     log: { debug: () => undefined },
     reader: {
-      follow: () =>
-        async function* read() {
-          const next = readings.shift()
-          if (next instanceof Error) throw next
-          if (next !== undefined) yield next
-        },
+      follow: () => read,
       stop: async () => undefined,
     },
   })
