@@ -13,6 +13,8 @@ let server: Receiver
 let sluice: Deployment
 let isRepaired = false
 let isUp = false
+/** How long the hook takes that a second worker joins for, in milliseconds. */
+let joinedMs = 1_500
 /** How many messages the flapping hook accepts before it is down again. */
 let taken = 0
 /** The ids of the messages that the flapping hook has accepted. */
@@ -29,7 +31,11 @@ beforeAll(async () => {
     '/right': answer(200),
     '/resumed': (request, response, nth) => answer(isRepaired ? 200 : 500)(request, response, nth),
     '/slow': slowly,
-    '/joined': slowly,
+    '/joined': (request, response, nth) =>
+      void setTimeout(
+        () => answer(isRepaired ? 200 : 500)(request, response, nth),
+        isRepaired ? joinedMs : 0,
+      ),
     '/dead': answer(500),
     '/recovers': (request, response, nth) => {
       if (isUp) acceptedRecovered.push(JSON.parse(request.body.toString()).messageId)
@@ -147,7 +153,9 @@ test('a worker that joins in the middle of a recall goes on with it in its parti
   isRepaired = true
   await retryNow('joined')
   await until('some came', () => server.requestsTo('/joined').length >= before + 10)
+  // The recall must not be over before the second worker has its partitions.
   const second = await startSluice(sluice.settings)
+  joinedMs = 100
   try {
     await until('all came', () => server.requestsTo('/joined').length >= before + count)
     expect(await second.metric('sluice_records_total', { topic: rung })).toBeGreaterThan(0)

@@ -15,9 +15,16 @@ const everyMs = 50
 
 const failsAtFirst: Script = (request, response, nth) => answer(nth <= 60 ? 500 : 200)(request, response, nth)
 
+/**
+ * Asks for a pause of a second at each 40th request. If it did at every request, how many requests it gets would
+ * be a race between its answers and the next requests.
+ */
+const asksForLess: Script = (request, response, nth) =>
+  (nth % 40 === 1 ? answer(429, { 'retry-after': '1' }) : answer(200))(request, response, nth)
+
 const scripts: Record<string, Script> = {
   '/well': answer(200),
-  '/asks-for-less': answer(429, { 'retry-after': '1' }),
+  '/asks-for-less': asksForLess,
   '/broken': answer(500),
   '/down': answer(500),
   '/silent': neverAnswer,
