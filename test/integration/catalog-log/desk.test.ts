@@ -165,7 +165,7 @@ test('records of others, of other keys and of the past are refused, told, and se
   ])
   // A process with another key knows nothing, and so changes nothing.
   const foreign = openDesk(topic, catalogKeys(), () => undefined)
-  expect((await foreign.look()).damage).toContain('catalog.keysFile lacks')
+  expect((await foreign.look()).damage).toContain('none of its records was written with a key')
   expect(await foreign.change({ edits: [source('shop')], by: 'eve' })).toMatchObject({
     ok: false,
     kind: 'damaged',
@@ -203,5 +203,5 @@ test('a key is replaced in steps: nobody who lacks one writes, and the old one i
   const only = new Definitions(topic, catalogKeys(second))
   const stored = log.objects.get('destination/crm')?.definition ?? {}
   expect(only.plain({ kind: 'destination', id: 'crm' }, stored)).toMatchObject({ sharedSecret: 'the-secret' })
-  expect(log.of('destination').map(({ id }) => id)).toEqual(['crm', 'erp'])
+  expect(new Set(log.of('destination').map(({ id }) => id))).toEqual(new Set(['crm', 'erp']))
 })
