@@ -1,46 +1,21 @@
-import { readFile } from 'node:fs/promises'
-import { text as textOfStream } from 'node:stream/consumers'
-import type { Logger } from 'pino'
 import { stringify } from 'yaml'
 import { formatFaults } from '../catalog/fault.ts'
 import { lossFaults } from '../catalog/outline.ts'
-import { readUncheckedCatalog } from '../catalog/parse.ts'
-import { isRecord, listOf, recordOf } from '../catalog/plain-data.ts'
+import { listOf, recordOf } from '../catalog/plain-data.ts'
 import type { Edit } from '../catalog-log/judge.ts'
 import type { CatalogLog } from '../catalog-log/log.ts'
 import { keyOf, type ObjectKind, type ObjectName, objectKinds } from '../catalog-log/names.ts'
 import { catalogVariables } from '../config/read.ts'
-import type { Config } from '../config/schema.ts'
-import {
-  changeLines,
-  openCatalogDesk,
-  type OpenedDesk,
-  refusalText,
-} from '../roles/operations/catalog-desk.ts'
+import { changeLines, refusalText } from '../roles/operations/catalog-desk.ts'
 import { counted } from '../roles/start/progress.ts'
-import { StartError, WrongUseError } from '../roles/start/start-error.ts'
+import { StartError } from '../roles/start/start-error.ts'
+import { atCatalogDesk, type CatalogRun, readBlock } from './command/catalog-desk.ts'
 import { whoIsThis } from './command/operator.ts'
-
-type Run = { readonly config: Config; readonly log: Logger }
 
 const lists = { source: 'sources', destination: 'destinations' } as const satisfies Record<ObjectKind, string>
 
-/** Opens the desk for a piece of work, and closes it. */
-export async function atCatalogDesk<T>(
-  { config, log }: Run,
-  role: 'catalog' | 'destinations',
-  work: (desk: OpenedDesk) => Promise<T>,
-): Promise<T> {
-  const desk = await openCatalogDesk(config, log, role)
-  try {
-    return await work(desk)
-  } finally {
-    await desk.close()
-  }
-}
-
 /** Prints the catalog of the topic as a file, without secrets. Importing it again changes nothing. */
-export function exportCatalog(run: Run, { asJson }: { asJson: boolean }): Promise<string[]> {
+export function exportCatalog(run: CatalogRun, { asJson }: { asJson: boolean }): Promise<string[]> {
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const log = await desk.look()
     const listOfKind = (kind: ObjectKind) =>
@@ -64,9 +39,12 @@ export type ImportOptions = {
 }
 
 /** Makes the catalog of the topic equal to a file, in one change. Returns the difference in lines. */
-export function importCatalog(run: Run, { path, isDryRun, isRepair, by }: ImportOptions): Promise<string[]> {
+export function importCatalog(
+  run: CatalogRun,
+  { path, isDryRun, isRepair, by }: ImportOptions,
+): Promise<string[]> {
   return atCatalogDesk(run, 'catalog', async (desk) => {
-    const value = await readWhole(path)
+    const value = await readBlock(path, 'is no catalog: write sources: and destinations: into it.')
     const log = await desk.look()
     const edits = editsFrom(value, log, path)
     const variables = catalogVariables()
@@ -77,24 +55,6 @@ export function importCatalog(run: Run, { path, isDryRun, isRepair, by }: Import
     const done = isDryRun ? 'would change' : 'changed'
     return [...lines, `${counted(lines.length, 'object')} ${done} (+ new, ~ changed, - removed)`]
   })
-}
-
-async function readWhole(path: string): Promise<Readonly<Record<string, unknown>>> {
-  const text =
-    path === '-' ? await textOfStream(process.stdin) : await readFile(path, 'utf8').catch(unreadable(path))
-  const read = readUncheckedCatalog(text, path)
-  if (!read.ok) throw new StartError(formatFaults(read.faults))
-  if (!isRecord(read.value))
-    throw new StartError(`${path} is no catalog: write sources: and destinations: into it.`)
-  return read.value
-}
-
-export function unreadable(path: string): (cause: unknown) => never {
-  return (cause) => {
-    throw new WrongUseError(
-      `${path} can not be read: ${cause instanceof Error ? cause.message : String(cause)}`,
-    )
-  }
 }
 
 /** Returns the edits that make the topic equal to a file. Throws if the file lacks too much of it. */

@@ -74,7 +74,7 @@ function addPause(parent: Command, { command, once }: CommandTools): void {
     .option(...byOption)
     .action((id: string, flags: Flags) =>
       once(flags, async (config, log) =>
-        (await edits()).setState({ config, log }, { id, state: 'paused', by: textOf(flags['by']) }),
+        (await edits()).pause({ config, log }, { id, by: textOf(flags['by']) }),
       ),
     )
 }
