@@ -1,6 +1,7 @@
 import { Compile } from 'typebox/compile'
 import { Settings } from 'typebox/system'
 import { maxFaults, type Path } from './fault.ts'
+import { labelKeyExpected } from './labels.ts'
 import { nearest } from './nearest.ts'
 import { childOf, recordOf } from './plain-data.ts'
 import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
@@ -63,6 +64,14 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
         advice: `add ${key}: ${exampleOf(schema, key)}`,
       }))
     case 'additionalProperties':
+      // Only labels have names that are free.
+      if (recordOf(schema)['properties'] === undefined)
+        return error.params.additionalProperties.map((key) => ({
+          path: [...path, key],
+          of: 'key',
+          problem: 'is not the name of a label',
+          advice: `write a name that has ${labelKeyExpected}`,
+        }))
       return error.params.additionalProperties.map((key) => ({
         path: [...path, key],
         of: 'key',
