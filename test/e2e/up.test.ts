@@ -151,7 +151,7 @@ test('without a catalog file, destinations are kept in the topic, and commands i
     code: 0,
     stdout: 'All topics are as Sluice needs them.\n',
   })
-  expect((await sluice(['destinations', 'test', 'mine'])).stdout).toContain('A delivery would succeed')
+  expect(await sluice(['destinations', 'test', 'mine'])).toMatchObject({ code: 0 })
   await until('the log knows it', async () =>
     (await sluice(['log', 'find', messageId])).stdout.includes('mine: delivered'),
   )
