@@ -110,8 +110,8 @@ export function restrained(destination: Destination, { isPaused, goneHooks }: Re
 export type ChangedCatalog = { readonly read: Catalog; readonly catalog: Catalog }
 
 /**
- * Does the same as `withChanged`. If `read` was made from the earlier catalog, changes only those destinations
- * in which they differ. The others must not change otherwise.
+ * Does the same as `withChanged`. If `read` was made from the earlier catalog, changes only those
+ * destinations in which they differ. The others must not change otherwise.
  */
 export function withChangedSince(
   earlier: ChangedCatalog | undefined,

@@ -1,9 +1,11 @@
-/** A map of which a few values are others than in an earlier map. `undefined`: the key isn't there any more. */
+/**
+ * A map of which a few values are others than in an earlier map. `undefined`: the key isn't there any more.
+ */
 type Patch<V> = ReadonlyMap<string, V | undefined>
 
 /**
- * A map may have so many changed keys beside an earlier map. Each further version copies them, and a whole map
- * is made once there are more. With 100,000 entries, both together cost least at about their square root.
+ * A map may have so many changed keys beside an earlier map. Each further version copies them, and a whole
+ * map is made once there are more. With 100,000 entries, both together cost least at about their square root.
  */
 const mostPatched = 256
 
