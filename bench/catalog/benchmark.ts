@@ -76,8 +76,9 @@ async function measureLive(puts: number): Promise<Live> {
   const running: Follower[] = []
   try {
     await made(desk, [{ name: { kind: 'source', id: 'shop' }, op: 'put', given: { id: 'shop' } }])
-    let wake = (): void => undefined
-    for (let index = 0; index < followers; index++) running.push(await startFollower(variables, () => wake()))
+    let wake: (() => void) | undefined
+    for (let index = 0; index < followers; index++)
+      running.push(await startFollower(variables, () => wake?.()))
     const allUse = async (revision: number): Promise<void> => {
       const untilMs = performance.now() + waitMs
       while (running.some((one) => one.revision < revision)) {
@@ -105,7 +106,6 @@ async function measureLive(puts: number): Promise<Live> {
     const blocked = await Promise.all(running.map((one) => one.blocked()))
     if (blocked.some(({ destinations }) => destinations < puts))
       throw new BenchmarkFailure('a follower lacks destinations')
-    const sorted = (values: readonly number[]) => Float64Array.from(values).toSorted()
     return {
       answeredP50Ms: percentile(sorted(answered), 0.5),
       liveP99Ms: percentile(sorted(live), 0.99),
@@ -118,6 +118,10 @@ async function measureLive(puts: number): Promise<Live> {
     await kafka.stop()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function sorted(values: readonly number[]): Float64Array {
+  return Float64Array.from(values).toSorted()
 }
 
 function editOf(id: string, change: number): Edit {

@@ -31,9 +31,6 @@ export function loadCatalog(destinations: number): Loaded {
   const seals = new RecordSeals(installation, keys)
   const definitions = new Definitions(installation, keys)
   const records = recordsOf(destinations, seals, definitions)
-  const refuse = (problem: unknown): never => {
-    throw new BenchmarkFailure(`a record is refused: ${JSON.stringify(problem)}`)
-  }
 
   const before = heapBytes()
   const startedUs = cpuUs()
@@ -60,7 +57,6 @@ export function loadCatalog(destinations: number): Loaded {
     return written.map((record) => wholeOf(record, offset++))
   })
   // What a worker does with each catalog: it leaves out what is paused, counts, and looks what was edited.
-  const keep = (destination: Destination): Destination => destination
   let inForce = withChangedSince(undefined, catalog, keep)
   stateCountsOf(inForce)
   const changedUs = cpuUs()
@@ -77,6 +73,14 @@ export function loadCatalog(destinations: number): Loaded {
     }
   if (catalog.destinations.size !== destinations) throw new BenchmarkFailure('a destination is missing')
   return { cpuS, bytesEach, changeCpuMs: (cpuUs() - changedUs) / 1e3 / changes }
+}
+
+function refuse(problem: unknown): never {
+  throw new BenchmarkFailure(`a record is refused: ${JSON.stringify(problem)}`)
+}
+
+function keep(destination: Destination): Destination {
+  return destination
 }
 
 function recordsOf(count: number, seals: RecordSeals, definitions: Definitions): readonly WholeRecord[] {

@@ -120,7 +120,7 @@ test('if a catalog was made from the earlier one, only the destinations in which
   const earlier = { read: before, catalog: withChangedSince(undefined, before, pauseA) }
   expect(asked.splice(0)).toEqual(['a', 'b', 'c'])
   const other = catalogOf({ b: lines }).destinations.get('b')
-  const read = nextCatalog(
+  const next = nextCatalog(
     before,
     {
       sources: new Map(),
@@ -131,7 +131,7 @@ test('if a catalog was made from the earlier one, only the destinations in which
     },
     '2',
   )
-  const now = withChangedSince(earlier, read, pauseA)
+  const now = withChangedSince(earlier, next, pauseA)
   expect(asked).toEqual(['b'])
   expect([...now.destinations.values()].map(({ id, state }) => [id, state])).toEqual([
     ['a', 'auto_paused'],
@@ -141,5 +141,5 @@ test('if a catalog was made from the earlier one, only the destinations in which
   expect([...changedDestinations(earlier.catalog, now)]).toEqual(['b', 'c'])
   // What nobody restrains is the catalog itself.
   const untouched = { read: before, catalog: before }
-  expect(withChangedSince(untouched, read, (destination) => destination)).toBe(read)
+  expect(withChangedSince(untouched, next, (destination) => destination)).toBe(next)
 })

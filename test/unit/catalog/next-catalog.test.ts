@@ -47,10 +47,14 @@ function plain({ sources, destinations, destinationsBySource, version }: Catalog
   return {
     sources: [...sources],
     destinations: [...destinations],
-    lists: [...destinationsBySource].map(([id, list]) => [id, list.map((one) => one.id)]),
+    lists: new Map([...destinationsBySource].map(([id, list]) => [id, list.map((one) => one.id)])),
     sizes: [sources.size, destinations.size],
     version,
   }
+}
+
+function sorted(lists: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, readonly string[]> {
+  return new Map([...lists].map(([id, list]) => [id, list.toSorted()]))
 }
 
 test('however often a catalog is patched, it is the catalog that is made of all its entries', () => {
@@ -81,8 +85,6 @@ test('however often a catalog is patched, it is the catalog that is made of all 
         expect(made.sizes).toEqual(expected.sizes)
         expect(new Map(made.destinations)).toEqual(new Map(expected.destinations))
         expect(new Map(made.sources)).toEqual(new Map(expected.sources))
-        const sorted = (lists: typeof made.lists) =>
-          new Map(lists.map(([id, list]) => [id, [...(list ?? [])].toSorted()]))
         expect(sorted(made.lists)).toEqual(sorted(expected.lists))
         expect(stateCountsOf(catalog)).toEqual(stateCountsOf(whole))
         const changed = new Set(changedDestinations(before, catalog))
