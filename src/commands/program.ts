@@ -44,8 +44,8 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
 }
 
 /**
- * Refuses an unknown command, and shows the help that `help` asks for. Commander ignores unknown names that follow
- * `help` or come with `--help`, and shows the help of the command above.
+ * Refuses an unknown command, and shows the help that `help` asks for. Commander ignores unknown names that
+ * follow `help` or come with `--help`, and shows the help of the command above.
  */
 function answerNames(program: Command, args: readonly string[]): void {
   const { found, unknown, isHelp } = findNamed(program, args)

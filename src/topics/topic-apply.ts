@@ -163,8 +163,8 @@ async function fewestReplicas(
 }
 
 /**
- * Leaves out `min.insync.replicas` if the topic has fewer replicas than that. With it, brokers before Kafka 4.1
- * would take no more records for the topic.
+ * Leaves out `min.insync.replicas` if the topic has fewer replicas than that. With it, brokers before Kafka
+ * 4.1 would take no more records for the topic.
  */
 function writable(
   { settings }: TopicDefinition,

@@ -12,8 +12,8 @@ export type Named = {
 }
 
 /**
- * Finds what the first arguments name. Looks at no argument after a flag, or after a command that has no commands
- * below it.
+ * Finds what the first arguments name. Looks at no argument after a flag, or after a command that has no
+ * commands below it.
  */
 export function findNamed(program: Command, args: readonly string[]): Named {
   let found = program
@@ -43,8 +43,8 @@ export function refuseCommand(parent: Command, name: string): never {
 }
 
 /**
- * Returns commander's complaint with what may have been meant. Commander itself suggests only options that the
- * help shows, and the help of a command hides most settings.
+ * Returns commander's complaint with what may have been meant. Commander itself suggests only options that
+ * the help shows, and the help of a command hides most settings.
  */
 export function withSuggestion(complaint: string, program: Command, args: readonly string[]): string {
   const [, flag] = /^error: unknown option '(-[^'=]*)[^']*'\n$/.exec(complaint) ?? []

@@ -15,6 +15,12 @@ const script = `
   const json = 'application/json'
   const beacon = (url, text) => navigator.sendBeacon(url, new Blob([text], { type: json }))
   const beaconAtTheEnd = (url, text) => addEventListener('pagehide', () => beacon(url, text))
+  async function zippedFetch(url, text) {
+    const stream = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'))
+    const headers = { 'content-type': json, 'content-encoding': 'gzip' }
+    const response = await fetch(url, { method: 'POST', headers, body: await new Response(stream).blob() })
+    return response.status
+  }
   async function keptFetch(url, body) {
     const init = { method: 'POST', headers: { 'content-type': json }, body, keepalive: true, credentials: 'include' }
     try {
@@ -92,6 +98,15 @@ test('a fetch that outlives its page and has credentials may read its answer', a
   const answer = await page.evaluate(call('keptFetch', `${gateway.origin}/v1/batch`, batch))
   expect(answer).toEqual({ status: 200, body: '{"success":true}' })
   await hasArrived('kept')
+  expect(troubles).toEqual([])
+  await context.close()
+})
+
+test('a page may send gzip, and name it in a header that a browser asks for first', async () => {
+  const { context, page, troubles } = await visit()
+  const url = `${gateway.origin}/v1/t`
+  expect(await page.evaluate(call('zippedFetch', url, messageOf('zipped')))).toBe(200)
+  await hasArrived('zipped')
   expect(troubles).toEqual([])
   await context.close()
 })
