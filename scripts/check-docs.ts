@@ -3,9 +3,11 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { parse } from 'yaml'
+import { adminOpenApi } from '../src/admin/openapi.ts'
 import { configKeys } from '../src/config/schema.ts'
+import { openApiDocument } from '../src/gateway/http/gateway-openapi.ts'
 import { decisionFaults } from './decisions.ts'
-import { type CommandTree, docFaults } from './docs-faults.ts'
+import { type CommandTree, docFaults, spokenFaults } from './docs-faults.ts'
 import { blocksOf, linksOf, type Page } from './markdown-page.ts'
 import { diagramFault } from './mermaid.ts'
 import { metricsTable } from './metrics-table.ts'
@@ -14,7 +16,9 @@ import { svgFault } from './svg.ts'
 /**
  * `npm run check:docs`: fails in each of these cases.
  *
- * - A page names a file, an anchor, a command, a flag, a metric, a variable or a setting that doesn't exist.
+ * - A page names a file, an anchor, a command, a flag, a metric, a variable, a setting or a route that doesn't
+ *   exist, or a value that its setting refuses.
+ * - A message of the program, a compose file or the chart names a command or a flag that doesn't exist.
  * - A diagram or a picture can't be read.
  * - A page of `docs` isn't in its index.
  * - A decision is too long, or differs from its row in the index of decisions.
@@ -33,12 +37,26 @@ const facts = {
   benchmarks: new Set(found('bench/*/benchmark.ts').map((file) => file.split('/')[1] ?? '')),
   variables: new Set([...configKeys.map(({ variable }) => variable), ...testVariables()]),
   settings: new Set([...configKeys.map(({ name }) => name), ...chartValues()]),
+  refusalOf,
+  // The last one is that of a collector of traces.
+  routes: [
+    ...routesOf(adminOpenApi()),
+    ...routesOf(openApiDocument()),
+    { method: 'POST', path: '/v1/traces' },
+  ],
   exists: (path: string) => existsSync(join(root, path)),
   read,
 }
 const pages = found('**/*.md').map(pageOf)
+/** What tells people to run commands, and isn't a page. */
+const spoken = [
+  'docker-compose.yml',
+  ...found('{src,bin,demo,drill}/**/*.{ts,js}'),
+  ...found('deploy/**/*.{yaml,yml,txt,tpl,mjs,json}'),
+].map(pageOf)
 const faults = [
   ...pages.flatMap((page) => docFaults(page, facts)),
+  ...spoken.flatMap((page) => spokenFaults(page, facts)),
   ...(await Promise.all(pages.map(diagramFaults))).flat(),
   ...pictureFaults(),
   ...indexFaults(),
@@ -50,6 +68,19 @@ for (const fault of faults) console.log(fault)
 const isBlind = pages.length < 10 || facts.series.size < 50 || facts.program.commands.length < 5
 if (isBlind) console.log('no pages, metrics or commands were found')
 if (faults.length > 0 || isBlind) process.exitCode = 1
+
+/** Returns what a setting expects, if it refuses the value. */
+function refusalOf(name: string, value: string): string | undefined {
+  const setting = configKeys.find((key) => [key.name, key.variable, key.flag].includes(name))
+  return setting === undefined || setting.key.parse(value) !== undefined ? undefined : setting.key.expected
+}
+
+function routesOf(document: object): { method: string; path: string }[] {
+  const { paths }: { paths?: Record<string, object> } = document
+  return Object.entries(paths ?? {}).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })),
+  )
+}
 
 function pageOf(file: string): Page {
   return { file, text: read(file) }

@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { routeFaults, type Route, spokenCalls, valueFaults } from './docs-promises.ts'
 import { anchorsOf, blocksOf, type Code, linksOf, type Page, spansOf } from './markdown-page.ts'
 
 /** A command of `sluice` with its flags and subcommands, as commander has them. */
@@ -23,6 +24,13 @@ export type DocFacts = {
   readonly variables: ReadonlySet<string>
   /** The names of settings, such as `kafka.brokers`. */
   readonly settings: ReadonlySet<string>
+  /**
+   * Returns what a setting expects, if it refuses a value. `name` is the name of a setting, of its variable or of
+   * its flag.
+   */
+  readonly refusalOf: (name: string, value: string) => string | undefined
+  /** The routes of the gateway, of the admin API and of the index. */
+  readonly routes: readonly Route[]
   /** Returns true if a file or folder exists. The path is relative to the project's root. */
   readonly exists: (path: string) => boolean
   /** Returns the text of a Markdown file that exists. The path is relative to the project's root. */
@@ -40,6 +48,20 @@ export function docFaults({ file, text }: Page, facts: DocFacts): string[] {
     ...code.flatMap((piece) => codeFaults(piece, factsFor(file, facts))),
     ...text.split('\n').flatMap((row, index) => at(index + 1, ...seriesFaults(row, facts))),
   ].map((fault) => `${file}:${fault}`)
+}
+
+/**
+ * Returns a fault for each command or flag that a program, a compose file or a template of the chart tells people
+ * to use, and that doesn't exist.
+ */
+export function spokenFaults({ file, text }: Page, facts: DocFacts): string[] {
+  return text
+    .split('\n')
+    .flatMap((row, index) =>
+      at(index + 1, ...spokenCalls(row, facts).flatMap((rest) => callFaults(rest, facts.program))).map(
+        (fault) => `${file}:${fault}`,
+      ),
+    )
 }
 
 /** A page in a folder of `src` names files of this folder as `lanes/breaker.ts`. */
@@ -71,6 +93,8 @@ function codeFaults({ text, line }: Code, facts: DocFacts): string[] {
       ...npmFaults(row, facts),
       ...commandFaults(row, facts),
       ...nameFaults(row, facts),
+      ...routeFaults(row, facts),
+      ...valueFaults(row, facts),
       ...pathFaults(row, facts),
     ),
   )
@@ -115,7 +139,10 @@ function commandFaults(row: string, { program }: DocFacts): string[] {
 }
 
 function callFaults(rest: string, program: CommandTree): string[] {
-  const words = rest.trim().split(/\s+/)
+  const words = rest
+    .trim()
+    .replace(/^help /, '')
+    .split(/\s+/)
   let command = program
   for (const word of words) {
     const next = command.commands.find(({ name }) => name === word)

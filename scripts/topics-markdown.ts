@@ -53,7 +53,9 @@ function keptOf(settings: ReadonlyMap<string, string>): string {
 }
 
 function days(ms: string): string {
-  return `${Number(ms) / 86_400_000} days`
+  const hours = Number(ms) / 3_600_000
+  if (hours < 24) return hours === 1 ? '1 hour' : `${hours} hours`
+  return hours === 24 ? '1 day' : `${hours / 24} days`
 }
 
 function listOf(roles: readonly KafkaRole[]): string {

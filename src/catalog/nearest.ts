@@ -3,7 +3,8 @@
  * to be meant.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
-  const limit = Math.max(2, Math.floor(text.length / 4))
+  // Of a short word, at most a third may differ: otherwise `foo` would be like `log`.
+  const limit = Math.min(Math.ceil(text.length / 3), Math.max(2, Math.floor(text.length / 4)))
   let best: string | undefined
   let bestDistance = limit + 1
   for (const candidate of candidates) {

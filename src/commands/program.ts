@@ -11,6 +11,7 @@ import { addLogCommands } from './log/log-commands.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addSendCommand } from './send-command.ts'
+import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
 import { addTopicCommands } from './topics/topic-commands.ts'
 
@@ -19,7 +20,8 @@ import { addTopicCommands } from './topics/topic-commands.ts'
  * command imports its role only when it runs. So help and completion load no role.
  */
 export async function runCommand(surroundings: Surroundings): Promise<void> {
-  const program = createProgram()
+  const args = process.argv.slice(2)
+  const program = createProgram(args)
   const tools = createTools(program, surroundings)
   // Help lists the commands in this order.
   addRoleCommands(tools)
@@ -34,14 +36,26 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addConfigCommand(tools)
   completion(program, { completionCommandName: 'completion' })
   try {
+    answerNames(program, args)
     await program.parseAsync()
   } catch (error) {
     process.exitCode = tellFailure(error)
   }
 }
 
-function createProgram(): Command {
-  return new Command('sluice')
+/**
+ * Refuses an unknown command, and shows the help that `help` asks for. Commander ignores unknown names that
+ * follow `help` or come with `--help`, and shows the help of the command above.
+ */
+function answerNames(program: Command, args: readonly string[]): void {
+  const { found, unknown, isHelp } = findNamed(program, args)
+  if (unknown !== undefined) refuseCommand(found, unknown)
+  if (isHelp) found.help()
+}
+
+function createProgram(args: readonly string[]): Command {
+  const program = new Command('sluice')
+  return program
     .description(
       'Delivers customer-data events from Kafka to webhooks: signed, isolated by destination, retried for four hours.',
     )
@@ -51,6 +65,7 @@ function createProgram(): Command {
       throw new CommanderError(0, 'commander.version', '')
     })
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(withSuggestion(text, program, args)) })
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText(
       'after',

@@ -4,6 +4,7 @@ import { configKeys, type Config } from './schema.ts'
 export type DescribedKey = {
   /** The name of the key, such as `kafka.brokers`. */
   readonly key: string
+  readonly variable: string
   /**
    * The value, as it would be written in an environment variable. A secret is shown as `(set)` or `(not
    * set)`, and an empty value as `(none)`.
@@ -14,8 +15,7 @@ export type DescribedKey = {
 }
 
 /**
- * Returns the configuration in force with the origin of each value, for `sluice config` and the first log
- * line. Shows no secret.
+ * Returns the configuration in force with the origin of each value, for `sluice config`. Shows no secret.
  */
 export function describeConfig({
   config,
@@ -25,10 +25,10 @@ export function describeConfig({
   sources: ConfigSources
 }): readonly DescribedKey[] {
   const sections: Readonly<Record<string, Readonly<Record<string, unknown>>>> = config
-  return configKeys.map(({ name, section, property, key }) => {
+  return configKeys.map(({ name, variable, section, property, key }) => {
     const value = sections[section]?.[property]
     const shown = key.isSecret ? secretText(value) : key.format(value) || '(none)'
-    return { key: name, value: shown, source: sources.get(name) ?? 'default' }
+    return { key: name, variable, value: shown, source: sources.get(name) ?? 'default' }
   })
 }
 

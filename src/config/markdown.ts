@@ -7,7 +7,9 @@ Generated from \`src/config/schema.ts\` by \`npm run generate\`.
 You can set each key by an environment variable or a flag. For example, you can set \`kafka.groupId\` by
 \`SLUICE_KAFKA_GROUP_ID\` or \`--kafka-group-id\`. A flag takes precedence over a variable, and a variable over the
 default. An empty variable counts as unset. Secrets have no flag, because every process of the machine can read
-arguments. \`sluice config\` shows the present value of each key, and where the value comes from.
+arguments. \`sluice config\` shows the present value of each key, and where the value comes from; \`sluice config
+kafka.brokers retry --json\` shows one key and one section, as JSON. If a flag, a variable or a command is misspelled,
+Sluice says what is spelled most like it.
 
 If there are faults, Sluice reports all of them together. It is also a fault to set a \`SLUICE_\` variable that isn't
 listed here.

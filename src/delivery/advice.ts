@@ -42,7 +42,8 @@ const notYet = 'The endpoint refuses the request for the moment. Its answer or i
 
 const clientErrors: Readonly<Record<number, string>> = {
   401: unauthorized,
-  403: unauthorized,
+  // Apache answers 403 if it would ask for a client certificate after a handshake of TLS 1.3.
+  403: `${unauthorized} If it refuses every request, look at its list of allowed addresses, and whether it asks for a client certificate after the handshake (Apache says "Post-Handshake Authentication"): Sluice has none, not even for a server that only offers to take one.`,
   404: notFound,
   405: 'The endpoint accepts no POST at this path. Check the url of the hook.',
   408: 'The endpoint says that the request came too slowly. Check the network between Sluice and the endpoint.',

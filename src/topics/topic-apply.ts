@@ -136,18 +136,53 @@ export async function correctAll(
 ): Promise<{ corrected: TopicDefinition[]; uncorrected: Refusal[] }> {
   const corrected: TopicDefinition[] = []
   const uncorrected: Refusal[] = []
+  const replicas = await fewestReplicas(admin, definitions)
   for (const definition of definitions) {
-    const outcome = await correctSettings(admin, definition)
+    const { topic } = definition
+    const { settings, problem } = writable(definition, replicas.get(topic))
+    if (problem !== undefined) uncorrected.push({ topic, problem })
+    const outcome = await correctSettings(admin, { topic, settings })
     if (outcome === 'corrected') corrected.push(definition)
-    else if (outcome !== 'right') uncorrected.push({ topic: definition.topic, ...outcome })
+    else if (outcome !== 'right') uncorrected.push({ topic, ...outcome })
   }
   return { corrected, uncorrected }
+}
+
+async function fewestReplicas(
+  admin: Admin,
+  definitions: readonly TopicDefinition[],
+): Promise<ReadonlyMap<string, number>> {
+  if (definitions.length === 0) return new Map()
+  const { topics } = await admin.fetchTopicMetadata({ topics: definitions.map(({ topic }) => topic) })
+  return new Map(
+    topics.map(({ name, partitions }) => [
+      name,
+      Math.min(...partitions.map(({ replicas }) => replicas.length)),
+    ]),
+  )
+}
+
+/**
+ * Leaves out `min.insync.replicas` if the topic has fewer replicas than that. With it, brokers before Kafka
+ * 4.1 would take no more records for the topic.
+ */
+function writable(
+  { settings }: TopicDefinition,
+  replicas = Infinity,
+): { settings: readonly TopicSetting[]; problem?: string } {
+  const isWritable = ({ name, value }: TopicSetting): boolean =>
+    name !== 'min.insync.replicas' || Number(value) <= replicas
+  if (settings.every(isWritable)) return { settings }
+  return {
+    settings: settings.filter(isWritable),
+    problem: `keeps its min.insync.replicas, because it has ${replicas} replicas and would take no records`,
+  }
 }
 
 /** Corrects the settings that differ from the table of topics. Other settings stay as they are. */
 async function correctSettings(
   admin: Admin,
-  { topic, settings }: TopicDefinition,
+  { topic, settings }: Pick<TopicDefinition, 'topic' | 'settings'>,
 ): Promise<'right' | 'corrected' | { readonly problem: string }> {
   const actual = await readSettings(admin, topic)
   if (typeof actual === 'string') return { problem: `does not tell its settings (${actual})` }

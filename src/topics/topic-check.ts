@@ -40,6 +40,22 @@ export function checkTopics(kafka: Kafka, layout: TopicLayout, options: CheckOpt
   return withAdmin(kafka, (admin) => reportOn(admin, table, options))
 }
 
+/**
+ * Returns true if the cluster has one broker, and topics of the layout exist there, each partition with one
+ * replica. `sluice up` makes such a Kafka.
+ */
+export function hasOneReplica(kafka: Kafka, layout: TopicLayout): Promise<boolean> {
+  return withAdmin(kafka, async (admin) => {
+    const { brokers } = await admin.describeCluster()
+    if (brokers.length !== 1) return false
+    const { topics } = await admin.fetchTopicMetadata({
+      topics: topicTable(layout).map(({ topic }) => topic),
+    })
+    const partitions = topics.flatMap((topic) => topic.partitions)
+    return partitions.length > 0 && partitions.every(({ replicas }) => replicas.length === 1)
+  })
+}
+
 export async function reportOn(
   admin: Admin,
   table: readonly TopicDefinition[],

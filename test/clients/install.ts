@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { cacheFolder } from '../../src/development/maven-download.ts'
+import { findChromium } from '../support/chromium.ts'
 import { findOnPath, installWithApt } from '../support/debian.ts'
 import {
   chdbFolder,
-  findChromium,
   goModules,
   goProgram,
   here,

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cacheFolder } from '../../src/development/maven-download.ts'
-import { findOnPath } from '../support/debian.ts'
 
 /** The paths of what `install.ts` installs for the client programs. */
 
@@ -45,16 +44,6 @@ export type GoModule = (typeof goModules)[number]
 
 export function goProgram(module: GoModule): string {
   return join(cacheFolder(), 'go-clients', module)
-}
-
-const chromiumNames = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome']
-
-export function findChromium(): string | undefined {
-  for (const name of chromiumNames) {
-    const found = findOnPath(name)
-    if (found !== undefined) return found
-  }
-  return undefined
 }
 
 /** Returns `path`. Throws if no such file exists. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { findChromium, goProgram, here, installed, markOf, nodeFolder, pythonProgram } from './installed.ts'
+import { findChromium } from '../support/chromium.ts'
+import { goProgram, here, installed, markOf, nodeFolder, pythonProgram } from './installed.ts'
 
 /**
  * A program that uses a published client, or Sluice's own client. The client gets the gateway's address, and

@@ -215,6 +215,18 @@ describe('topics', () => {
     await runSluice(['topics', 'check'], variables)
   })
 
+  test('check on a single broker tells only what can be corrected there', async () => {
+    await applyTopics(variables)
+    await alterEvents({ 'retention.ms': '1000', 'message.timestamp.type': 'LogAppendTime' })
+    const { stderr } = await runSluice(
+      ['topics', 'check'],
+      { ...variables, SLUICE_TOPICS_DEVELOPMENT: 'false' },
+      { expectedCode: 1 },
+    )
+    const faults = stderr.split('\n').filter((line) => line.startsWith('  '))
+    expect(faults).toEqual([`  ${events} has retention.ms=1000 instead of at least 604800000`])
+  })
+
   test('a longer retention than asked for is as it must be', async () => {
     await applyTopics(variables)
     await alterEvents({

@@ -98,6 +98,18 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
     await expect(fetch(url.replace('127.0.0.1', '127.0.0.2')), 'only this machine').rejects.toThrow(
       'fetch failed',
     )
+  // The command has no settings of `sluice up`, so it expects three replicas, two of them in sync.
+  const here = {
+    KAFKA_BROKERS: first.broker,
+    SLUICE_TOPICS_PARTITIONS: '3',
+    SLUICE_RETRY_LADDER: '1s',
+    SLUICE_RETRY_THEN: '1s',
+    SLUICE_TOPICS_DEVELOPMENT: 'false',
+  }
+  for (const command of ['check', 'apply'])
+    expect((await runSluice(['topics', command], here)).stdout).toMatch(
+      /^All topics are as Sluice needs them\.\nThis Kafka has one broker, .*\n$/,
+    )
   await produceAsOthersDo(first.broker, 'shop', produced)
   await sendByCommand(first.broker, sent)
   await post(first.origin, posted)

@@ -29,11 +29,13 @@ export async function atCatalogDesk<T>(
  * what is wrong if it is anything else.
  */
 export async function readBlock(path: string, ifOther: string): Promise<Readonly<Record<string, unknown>>> {
-  const text =
-    path === '-' ? await textOfStream(process.stdin) : await readFile(path, 'utf8').catch(unreadable(path))
-  const read = readUncheckedCatalog(text, path)
+  const [text, name] =
+    path === '-'
+      ? [await textOfStream(process.stdin), 'Standard input']
+      : [await readFile(path, 'utf8').catch(unreadable(path)), path]
+  const read = readUncheckedCatalog(text, name)
   if (!read.ok) throw new StartError(formatFaults(read.faults))
-  if (!isRecord(read.value)) throw new StartError(`${path} ${ifOther}`)
+  if (!isRecord(read.value)) throw new StartError(`${name} ${ifOther}`)
   return read.value
 }
 

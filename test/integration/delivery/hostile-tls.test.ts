@@ -14,6 +14,7 @@ import {
 } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
+import { adviceOn } from '../../../src/delivery/advice.ts'
 import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { createSender, type Sender } from '../../../src/delivery/send/sender.ts'
 import { judge } from '../../../src/delivery/outcomes/verdict.ts'
@@ -174,14 +175,13 @@ describe('a handshake', () => {
 })
 
 /**
- * Starts openssl's server, which sends `tickets` session tickets and answers no request. Returns its port.
- * The tests put a receiver in front of this server.
+ * Starts openssl's server, which answers no request. `said` returns what it has printed, among it the requests.
  */
-async function ticketServer(tickets: number): Promise<number> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-tickets-'))
+async function opensslServer(...own: readonly string[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-openssl-'))
   const file = join(folder, 'identity.pem')
   writeFileSync(file, identity.key + identity.cert)
-  const options = ['-accept', '127.0.0.1:0', '-cert', file, '-key', file, '-num_tickets', String(tickets)]
+  const options = ['-accept', '127.0.0.1:0', '-cert', file, '-key', file, ...own]
   const server = spawn('openssl', ['s_server', ...options], { stdio: ['pipe', 'pipe', 'ignore'] })
   ended.push(() => {
     server.kill('SIGKILL')
@@ -191,8 +191,25 @@ async function ticketServer(tickets: number): Promise<number> {
   server.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const port = () => Number(/ACCEPT 127\.0\.0\.1:(\d+)/.exec(said)?.[1] ?? 0)
   await until('it listens', () => port() > 0)
-  return port()
+  return { port: port(), said: () => said, type: (line: string) => server.stdin.write(line) }
 }
+
+/** Starts a server that sends `tickets` session tickets. The tests put a receiver in front of this server. */
+async function ticketServer(tickets: number): Promise<number> {
+  return (await opensslServer('-num_tickets', String(tickets))).port
+}
+
+test('a server that renegotiates for an optional client certificate is told, with what helps', async () => {
+  const server = await opensslServer('-tls1_2')
+  const posted = post(sender(), targetOf({ origin: `https://127.0.0.1:${server.port}` }))
+  await until('it has the request', () => server.said().includes('POST / HTTP/1.1'))
+  // With `R`, openssl begins another handshake, in which it asks for a certificate.
+  server.type('R\n')
+  const { outcome } = await posted
+  expect(outcome).toMatchObject({ kind: 'connection', code: expect.stringMatching(/HANDSHAKE_FAILURE$/) })
+  expect(judge(outcome).kind).toBe('retry')
+  expect(adviceOn(outcome, timeoutMs)).toContain('for which it renegotiates')
+})
 
 describe('session tickets', () => {
   test.each([

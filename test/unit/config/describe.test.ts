@@ -14,11 +14,26 @@ it('shows each key with its value and where that is from', () => {
   expect(rows).toHaveLength(configKeys.length)
   expect(rows).toEqual(
     expect.arrayContaining([
-      { key: 'retry.ladder', value: '1s,90s', source: 'env SLUICE_RETRY_LADDER' },
-      { key: 'delivery.bufferBytes', value: '128MiB', source: 'flag --delivery-buffer-bytes' },
-      { key: 'retry.limit', value: '4h', source: 'default' },
-      { key: 'kafka.brokers', value: '(none)', source: 'default' },
-      { key: 'kafka.saslPassword', value: '(not set)', source: 'default' },
+      {
+        key: 'retry.ladder',
+        variable: 'SLUICE_RETRY_LADDER',
+        value: '1s,90s',
+        source: 'env SLUICE_RETRY_LADDER',
+      },
+      {
+        key: 'delivery.bufferBytes',
+        variable: 'SLUICE_DELIVERY_BUFFER_BYTES',
+        value: '128MiB',
+        source: 'flag --delivery-buffer-bytes',
+      },
+      { key: 'retry.limit', variable: 'SLUICE_RETRY_LIMIT', value: '4h', source: 'default' },
+      { key: 'kafka.brokers', variable: 'SLUICE_KAFKA_BROKERS', value: '(none)', source: 'default' },
+      {
+        key: 'kafka.saslPassword',
+        variable: 'SLUICE_KAFKA_SASL_PASSWORD',
+        value: '(not set)',
+        source: 'default',
+      },
     ]),
   )
 })
@@ -33,6 +48,7 @@ it('shows of a secret only that it is set', () => {
   })
   expect(rows).toContainEqual({
     key: 'kafka.saslPassword',
+    variable: 'SLUICE_KAFKA_SASL_PASSWORD',
     value: '(set)',
     source: 'env SLUICE_KAFKA_SASL_PASSWORD',
   })

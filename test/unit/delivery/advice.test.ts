@@ -12,6 +12,7 @@ test.each<[Outcome, string]>([
   [status(302), 'Write the final URL into the catalog.'],
   [status(400), 'Its answer or its own log says why.'],
   [status(401), 'Compare the endpoint’s secret with sharedSecret'],
+  [status(403), 'Post-Handshake Authentication'],
   [status(404), 'Check the url of the hook.'],
   [status(405), 'accepts no POST'],
   [status(423), 'for the moment'],

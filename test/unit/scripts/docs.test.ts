@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decisionFaults } from '../../../scripts/decisions.ts'
-import { docFaults, type DocFacts } from '../../../scripts/docs-faults.ts'
+import { docFaults, type DocFacts, spokenFaults } from '../../../scripts/docs-faults.ts'
 import { anchorsOf } from '../../../scripts/markdown-page.ts'
 import { diagramFault } from '../../../scripts/mermaid.ts'
 
@@ -28,6 +28,14 @@ const facts: DocFacts = {
   series: new Set(['sluice_up', 'sluice_wait_seconds', 'sluice_wait_seconds_bucket', 'sluice:rate:5m']),
   variables: new Set(['SLUICE_HTTP_PORT']),
   settings: new Set(['http.port', 'topics.check']),
+  refusalOf: (name, value) =>
+    ['http.port', 'SLUICE_HTTP_PORT', '--http-port'].includes(name) && !/^\d+$/.test(value)
+      ? 'a number'
+      : undefined,
+  routes: [
+    { method: 'GET', path: '/v1/replays/{replay}' },
+    { method: 'POST', path: '/v1/track' },
+  ],
   exists: (path) => pages.has(path),
   read: (path) => pages.get(path) ?? '',
 }
@@ -100,6 +108,33 @@ test.each([
   ['metrics by their beginning', '`sluice_gone_*`', undefined],
   ['a variable', '`SLUICE_GONE=1`', 'docs/page.md:1 names the variable SLUICE_GONE, which nothing reads'],
   ['a setting', 'Set `http.gone`.', "docs/page.md:1 names the setting http.gone, which doesn't exist"],
+  [
+    'a value of a setting',
+    '`http.port=ten`',
+    'docs/page.md:1 names http.port=ten, but http.port takes a number',
+  ],
+  [
+    'a value of a variable',
+    block("SLUICE_HTTP_PORT='ten' sluice worker"),
+    "docs/page.md:2 names SLUICE_HTTP_PORT='ten', but SLUICE_HTTP_PORT takes a number",
+  ],
+  [
+    'a value of a flag',
+    '`--http-port ten`',
+    'docs/page.md:1 names --http-port ten, but --http-port takes a number',
+  ],
+  ['a route', '`GET /v1/gone`', 'docs/page.md:1 names GET /v1/gone, which no API has'],
+  [
+    'a method of a route',
+    '`POST /v1/replays/r1`',
+    'docs/page.md:1 names POST /v1/replays/r1, which no API has',
+  ],
+  ['a path of an API', '`/v1/gone`', 'docs/page.md:1 names the path /v1/gone, which no API has'],
+  [
+    'a command after help',
+    '`sluice help gone`',
+    'docs/page.md:1 names `sluice help gone`, but there is no such command',
+  ],
   ['a path', '`src/gone.ts`', "docs/page.md:1 names src/gone.ts, which doesn't exist"],
   ['a path of the drill', '`drill/gone.ts`', "docs/page.md:1 names drill/gone.ts, which doesn't exist"],
   ['a path within src', '`kafka/gone.ts`', "docs/page.md:1 names kafka/gone.ts, which doesn't exist"],
@@ -107,6 +142,25 @@ test.each([
   const faults = faultsOf(text)
   expect(faults).toHaveLength(1)
   if (fault !== undefined) expect(faults).toEqual([fault])
+})
+
+test('values and routes that exist have no fault, and neither have those that stand for others', () => {
+  const row =
+    '`http.port=80`, `http.port=PORT`, `SLUICE_HTTP_PORT=$PORT`, `GET /v1/replays/r1`, `/v1/track`, `/v1/`'
+  expect(faultsOf(row)).toEqual([])
+})
+
+test('what a program or a template tells people to run is checked too', () => {
+  const text = [
+    "say('run `sluice topics gone`')",
+    'say("then: sluice worker --gone")',
+    'command: sluice topics apply --topics-check warn',
+    'throw new Error(`sluice needs Node; the log of sluice worker has it`)',
+  ].join('\n')
+  expect(spokenFaults({ file: 'src/say.ts', text }, facts)).toEqual([
+    'src/say.ts:1 names `sluice topics gone`, but there is no such command',
+    "src/say.ts:2 names --gone, which `sluice worker` doesn't take",
+  ])
 })
 
 test('an anchor is what GitHub makes of a heading', () => {
