@@ -32,7 +32,7 @@ function startAnswers() {
   return {
     clock,
     edit: (url: string) => void (catalog = catalogOf(url)),
-    attempt(outcome: Outcome, times = 1) {
+    attempt: (outcome: Outcome, times = 1) => {
       const delivery = deliveryOf('shop', 'crm')
       const definition = catalog.destinations.get('crm')
       if (definition !== undefined) delivery.endpoint = { definition, hooks: [], headersOf: () => [] }
