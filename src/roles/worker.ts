@@ -13,6 +13,7 @@ import { departuresTo } from '../health/departures.ts'
 import { FailingReporter } from '../health/failing-reporter.ts'
 import { HookAnswers } from '../health/hook-answers.ts'
 import { Reporter } from '../health/reporter.ts'
+import { WorstFailing } from '../health/worst-failing.ts'
 import type { Repeats } from '../repeats/repeats.ts'
 import type { WaitingQueues } from '../waiting/queues.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
@@ -138,6 +139,7 @@ type Joined = MemberOutlets &
     /** Tells them which URLs fail, and what these answer. */
     readonly failing: FailingReporter
     readonly answers: HookAnswers
+    readonly worst: WorstFailing
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
     /** The tracing of the worker. If `undefined`, nothing is traced. */
@@ -272,6 +274,7 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
     reporter: new Reporter(writer),
     failing: new FailingReporter(writer),
     answers: new HookAnswers(Date.now),
+    worst: new WorstFailing(),
     traces: base.tracing?.worker,
   }
   return { ...outlets, ...states, ...told, retentions, waiting, lending, replays, repeats }

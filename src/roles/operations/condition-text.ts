@@ -1,6 +1,5 @@
 import type { Hook } from '../../catalog/catalog.ts'
 import type { DestinationHealth, FailingHook } from '../../health/health-board.ts'
-import { counted } from '../start/progress.ts'
 import { type AssessedDestination, failuresOf, isSuccess } from './destination-conditions.ts'
 import { roughly } from './destination-health.ts'
 import type { KnownHealth } from './health-reading.ts'

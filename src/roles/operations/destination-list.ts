@@ -1,4 +1,5 @@
 import type { Destination } from '../../catalog/catalog.ts'
+import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
 import { type AssessedDestination, worstFirst } from './destination-conditions.ts'
 import type { KnownHealth } from './health-reading.ts'
@@ -11,6 +12,7 @@ export type ListQuery = {
   readonly state?: string | undefined
   /** A text that the id, the name or the origin of a URL has, in upper or lower case. */
   readonly search?: string | undefined
+  readonly label?: LabelSelector | undefined
   /** The worst come first. Otherwise, the order is that of the ids, by their UTF-16 code units. */
   readonly isByWorst?: boolean | undefined
   /** The list has only ids that come after this text. */
@@ -45,14 +47,15 @@ export function listDestinations(all: readonly AssessedDestination[], query: Lis
   return { listed, next, total: meant.length }
 }
 
-function filterOf({ destinationId, sourceId, state, search }: ListQuery) {
+function filterOf({ destinationId, sourceId, state, search, label }: ListQuery) {
   const text = search?.toLowerCase()
   return (one: AssessedDestination): boolean => {
-    const { id, sources } = one.destination
+    const { id, sources, labels } = one.destination
     return (
       (destinationId === undefined || id === destinationId) &&
       (sourceId === undefined || sources.includes(sourceId)) &&
       (state === undefined || isIn(state, one)) &&
+      (label === undefined || isSelected(labels, label)) &&
       (text === undefined || textsOf(one.destination).some((own) => own.toLowerCase().includes(text)))
     )
   }
@@ -73,11 +76,13 @@ function textsOf({ id, name, hooks }: Destination): readonly string[] {
  */
 export function destinationData(assessed: AssessedDestination, known: KnownHealth): object {
   const { destination, state } = assessed
-  const { id, name, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } = destination
+  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } =
+    destination
   return {
     id,
     name,
     state,
+    labels: labels ?? {},
     sources,
     filter: filter ?? null,
     isSigned: sharedSecret !== undefined,

@@ -145,15 +145,19 @@ function bytesOf(records: readonly HealthRecord[]): number {
   return records.map(encodeHealth).reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0), 0)
 }
 
+function thousand(round: number): ReadonlyMap<string, FailingWord> {
+  return new Map(
+    Array.from({ length: 1_000 }, (_, n) => [`customer-${n}`, wordOf(n + round, 1_785_317_403_000)]),
+  )
+}
+
 test('of 10,000 destinations of which 1,000 fail, a minute costs a tenth of a first word for each, and 0 once they work', () => {
   const reporter = new FailingReporter('sluice-worker-0:1:a1b2c3')
-  const failing = (round: number) =>
-    new Map(Array.from({ length: 1_000 }, (_, n) => [`customer-${n}`, wordOf(n + round, 1_785_317_403_000)]))
-  const first = reporter.report(failing(0), 0)
+  const first = reporter.report(thousand(0), 0)
   expect(first).toMatchObject({ failing: 1_000, untold: 0 })
   const bytes = bytesOf(first.records) / 1_000
   expect(bytes).toBeLessThan(300)
-  const inNextMinute = Array.from({ length: 20 }, (_, n) => reporter.report(failing(n + 1), (n + 1) * 3_000))
+  const inNextMinute = Array.from({ length: 20 }, (_, n) => reporter.report(thousand(n + 1), (n + 1) * 3_000))
   expect(inNextMinute.flatMap(({ records }) => records)).toHaveLength(100)
   const end = reporter.report(new Map(), 2 * minute)
   expect(end).toMatchObject({ failing: 0, untold: 0 })
