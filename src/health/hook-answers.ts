@@ -21,6 +21,11 @@ const leastFailures = 3
  * there are messages for a hook, it gets a request at least once an hour.
  */
 const quietMs = 65 * 60_000
+/**
+ * A breaker closes only after several results. A hook with an open breaker counts as working again if it has
+ * accepted requests, and has failed none for this time in milliseconds.
+ */
+const steadyMs = 30_000
 /** Outcomes are counted in halves of this length, in milliseconds. The last two halves are told. */
 const halfMs = 5 * 60_000
 /** The most kinds of outcomes that are counted apart in a half. The others are counted as `other`. */
@@ -84,7 +89,7 @@ export class HookAnswers {
         const openMs = openForMs.get(keyOf(destinationId, hookId)) ?? 0
         const isKept = isSame(followed, destinations.get(destinationId), hookId)
         if (!isKept || isForgotten(followed, openMs, nowMs)) hooks.delete(hookId)
-        else if (followed.failures >= leastFailures || openMs > 0)
+        else if (fails(followed, openMs, nowMs))
           words.push(wordOf(hookId, followed, { openMs, nowMs }))
       }
       if (hooks.size === 0) this.#destinations.delete(destinationId)
@@ -158,6 +163,11 @@ function isSame({ definition }: Followed, present: DestinationDefinition | undef
   if (definition === undefined || definition === present) return true
   const content = hookContentsOf(present).get(id)
   return content !== undefined && content === hookContentsOf(definition).get(id)
+}
+
+function fails({ failures, failedMs }: Followed, openMs: number, nowMs: number): boolean {
+  if (failures >= leastFailures) return true
+  return openMs > 0 && (failures > 0 || nowMs - failedMs < steadyMs)
 }
 
 function isForgotten({ failures, failedMs }: Followed, openMs: number, nowMs: number): boolean {

@@ -79,10 +79,6 @@ async function run(...args: readonly string[]): Promise<string> {
   return (await runSluice(args, scene.variables)).stdout
 }
 
-async function shown(): Promise<Shown> {
-  return JSON.parse(await run('status', '--json'))
-}
-
 async function ask(path: string): Promise<Shown & { readonly destinations: readonly { id: string }[] }> {
   const response = await fetch(`http://127.0.0.1:${admin.adminPort}${path}`, {
     headers: { authorization: `Bearer ${tokens.read}` },
@@ -93,10 +89,13 @@ async function ask(path: string): Promise<Shown & { readonly destinations: reado
 }
 
 test('the status names the failing destination first, then the slow one and the paused one, each with the reason', async () => {
-  const status = await until('all is told', async () => {
-    const now = await shown()
-    return now.attention.length === 3 && now.unknown.length === 0 ? now : undefined
+  const told = await until('all is told', async () => {
+    const now = await ask('/v1/status')
+    const isTried = now.attention.some(({ why }) => why.includes('next try'))
+    return now.attention.length === 3 && now.unknown.length === 0 && isTried ? now : undefined
   })
+  const status: Shown = JSON.parse(await run('status', '--json'))
+  expect(Object.keys(status)).toEqual(Object.keys(told))
   const { host } = new URL(receiver.origin)
   expect(status.attention).toMatchObject([
     { destination: 'd-down', name: 'Acme', condition: 'failing', next: 'sluice destinations status d-down' },
@@ -115,22 +114,17 @@ test('the status names the failing destination first, then the slow one and the 
   expect(text).toMatch(/\nd-down +failing +20\S+Z +503 from .* sluice destinations status d-down\n/)
 })
 
-test('one destination says which URL fails, since when and with what answers; lists find it by its condition and label', async () => {
+test('one destination says which URL fails, since when and with what answers, and lists find it by its condition', async () => {
   const text = await run('destinations', 'status', 'd-down')
   expect(text).toMatch(/URL main +http:\/\/127\.0\.0\.1:\d+ +fails since 20\S+Z .*status 503 × \d+; breaker/)
   expect(text).toContain('sluice log search --destination d-down --failed')
   expect(await run('destinations', 'list', '--state', 'failing')).toMatch(/d-down +on +failing/)
-  const all = (await run('destinations', 'list', '--worst', '--limit', '2', '--json')).trim().split('\n')
-  expect(all.map((line) => JSON.parse(line).id)).toEqual(['d-down', 'c-slow'])
-  expect(await run('destinations', 'list', '--label', 'tenant=acme')).toMatch(/d-down/)
-  expect(await run('destinations', 'list', '--search', 'ACME', '--state', 'waiting')).toContain('no such')
+  const chosen = await run('destinations', 'list', '--worst', '--limit', '2', '--search', '-')
+  expect(chosen).toMatch(/\nd-down .*\nc-slow .*\nand 2 more\n/)
 })
 
 test('the admin API says the same, in parts of any size', async () => {
-  const { attention } = await until('it has read it', async () => {
-    const now = await ask('/v1/status')
-    return now.attention.length === 3 ? now : undefined
-  })
+  const { attention } = await ask('/v1/status')
   expect(attention.map(({ destination }) => destination)).toEqual(['d-down', 'c-slow', 'b-held'])
   expect(await ask('/v1/destinations?state=failing')).toMatchObject({
     total: 1,
@@ -153,10 +147,10 @@ test('the admin API says the same, in parts of any size', async () => {
 test('a repaired endpoint needs no attention any more', async () => {
   isMended = true
   await run('destinations', 'retry-now', 'd-down')
-  await until('it works again', async () => {
-    const { attention } = await shown()
-    return !attention.some(({ destination }) => destination === 'd-down')
-  })
+  // An open breaker counts for 30 s after the last failure.
+  const worksAgain = async (): Promise<boolean> =>
+    (await ask('/v1/status')).attention.every(({ destination }) => destination !== 'd-down')
+  await until('it works again', worksAgain, { timeoutMs: 90_000 })
   expect(await run('destinations', 'status', 'd-down')).toMatch(/URL main .*no failures are told/)
 })
 
@@ -185,10 +179,14 @@ test('while Kafka is away, the admin API answers with an older picture', async (
 
 test('the words of a killed worker expire, and what is not known any more is said', async () => {
   await worker.kill()
-  const status = await until('nobody tells', async () => {
-    const now = await shown()
-    return now.workers.length === 0 ? now : undefined
-  })
+  const status = await until(
+    'nobody tells',
+    async () => {
+      const now = await ask('/v1/status')
+      return now.workers.length === 0 ? now : undefined
+    },
+    { timeoutMs: 60_000 },
+  )
   expect(status.unknown).toEqual(['What fails and what waits: no worker has told anything in the last 20 s.'])
   expect(status).toMatchObject({ lag: null, waiting: null, units: null, attention: [] })
   expect(status).toMatchObject({ destinations: { unknown: 3, paused: 1 } })

@@ -7,6 +7,7 @@ import { HealthBoard } from '../../../src/health/health-board.ts'
 import { encodeHealth, type FailingWord, type HealthRecord } from '../../../src/health/health-record.ts'
 import { HookAnswers } from '../../../src/health/hook-answers.ts'
 import { Reporter } from '../../../src/health/reporter.ts'
+import { WorstFailing } from '../../../src/health/worst-failing.ts'
 import { deliveryOf } from '../../support/idle-delivery.ts'
 
 /** Which hooks fail: what a process sees, what it writes, and what a reader makes of it. */
@@ -79,11 +80,15 @@ test('a hook that refuses everything fails too, and one that asks for fewer requ
   expect(other.failing()).toBeUndefined()
 })
 
-test('a hook with an open breaker fails, even if it accepts a request now and then', () => {
+test('a hook with an open breaker fails, even if it accepts a request now and then, until it has failed none for 30 s', () => {
   const { clock, attempt, failing } = startAnswers()
   attempt(unavailable, 3)
   attempt(well)
   expect(failing(5 * minute)?.hooks).toMatchObject([{ isOpen: true, sinceMs: clock.nowMs - 5 * minute }])
+  clock.nowMs += minute / 2
+  expect(failing(5 * minute)).toBeUndefined()
+  attempt(unavailable)
+  expect(failing(5 * minute)).toBeDefined()
 })
 
 test('answers of more than ten minutes ago are not counted, and a hook that is not asked any more is forgotten', () => {
@@ -250,4 +255,21 @@ test('what was taken back while Kafka accepted nothing is taken back again', () 
     { kind: 'destination', destinationId: 'crm', word: undefined },
     { kind: 'process' },
   ])
+})
+
+test('metrics name at most ten destinations: those with most failed requests, if they have failed for five minutes', () => {
+  const worst = new WorstFailing()
+  const nowMs = 100 * minute
+  const facts = (requests: number, forMs: number) => ({
+    ...wordOf(requests, nowMs - forMs),
+    nextMs: undefined,
+  })
+  const many = new Map(Array.from({ length: 1_000 }, (_, n) => [`d${n}`, facts(n, 6 * minute)]))
+  many.set('new', facts(1_000_000, minute))
+  expect([...worst.choose(many, nowMs).keys()]).toEqual(Array.from({ length: 10 }, (_, n) => `d${999 - n}`))
+  // The names stay, so that there are few series.
+  many.set('d0', facts(1_000, 6 * minute))
+  expect(worst.choose(many, nowMs).has('d0')).toBe(false)
+  many.set('d0', facts(5_000, 7 * minute))
+  expect(worst.choose(many, nowMs).get('d0')).toBe(7 * minute)
 })
