@@ -89,8 +89,7 @@ export class HookAnswers {
         const openMs = openForMs.get(keyOf(destinationId, hookId)) ?? 0
         const isKept = isSame(followed, destinations.get(destinationId), hookId)
         if (!isKept || isForgotten(followed, openMs, nowMs)) hooks.delete(hookId)
-        else if (fails(followed, openMs, nowMs))
-          words.push(wordOf(hookId, followed, { openMs, nowMs }))
+        else if (fails(followed, openMs, nowMs)) words.push(wordOf(hookId, followed, { openMs, nowMs }))
       }
       if (hooks.size === 0) this.#destinations.delete(destinationId)
       else if (words.length > 0) failing.set(destinationId, { hooks: words, nextMs: nextOf(next, nowMs) })

@@ -147,7 +147,7 @@ test('the admin API says the same, in parts of any size', async () => {
 test('a repaired endpoint needs no attention any more', async () => {
   isMended = true
   await run('destinations', 'retry-now', 'd-down')
-  // An open breaker counts for 30 s after the last failure.
+  // It may still get fewer requests at once for a while, and an open breaker counts for 30 s.
   const worksAgain = async (): Promise<boolean> =>
     (await ask('/v1/status')).attention.every(({ destination }) => destination !== 'd-down')
   await until('it works again', worksAgain, { timeoutMs: 90_000 })

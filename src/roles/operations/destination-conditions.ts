@@ -128,7 +128,7 @@ function sinceOf({
 
 /** Returns true if somebody should look at the destination, because messages of it wait or may be lost. */
 export function needsAttention({ condition, health }: AssessedDestination): boolean {
-  if (condition === 'paused') return (health.messages ?? 0) > 0
+  if (condition === 'paused' || condition === 'paced') return (health.messages ?? 0) > 0
   return conditions.indexOf(condition) < conditions.indexOf('paused')
 }
 
