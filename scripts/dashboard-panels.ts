@@ -176,7 +176,8 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Destinations that fail most',
-        about: 'How long they have failed: the ten that have failed for five minutes or longer, by failed requests.',
+        about:
+          'How long they have failed: the ten that have failed for five minutes or longer, by failed requests.',
         unit: 's',
         queries: [
           {

@@ -7,8 +7,8 @@ export type Grouping = {
   /** The length of a step, in milliseconds. Steps begin at multiples of it. */
   readonly stepMs: number
   /**
-   * `status`: by the status of answers, or by the outcome of requests without an answer. `all`: all counts are
-   * in one group.
+   * `status`: by the status of answers, or by the outcome of requests without an answer. `all`: all counts
+   * are in one group.
    */
   readonly by: (typeof groupings)[number]
   /** The most groups of the result. */

@@ -115,7 +115,7 @@ export async function startAdminPart({
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, log),
-      ...destinationCalls(pauseDesk, followed, catalog, config, log),
+      ...destinationCalls({ desk: pauseDesk, followed }, catalog, config, log),
       ...statusCalls(followed, catalog, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),

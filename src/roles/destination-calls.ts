@@ -77,8 +77,7 @@ function orderOf(destinationId: string, body: unknown): TestOrder {
  * rejecting.
  */
 export function destinationCalls(
-  desk: PauseDesk,
-  followed: Pick<FollowedPicture, 'renew'>,
+  { desk, followed }: { readonly desk: PauseDesk; readonly followed: Pick<FollowedPicture, 'renew'> },
   catalog: () => Catalog,
   config: Config,
   log: Log,

@@ -87,8 +87,9 @@ function limitOf({ inFlight, perSecond, isLowered }: DestinationHealth): string 
 }
 
 /**
- * Says why a destination is in its condition, such as `503 from crm.example.com for 14 min, 1,240 wait, oldest
- * 12 min, next try in 40 s`. Returns an empty text if there is nothing to say.
+ * Says why a destination is in its condition, such as
+ * `503 from crm.example.com for 14 min, 1,240 wait, oldest 12 min, next try in 40 s`. Returns an empty text
+ * if there is nothing to say.
  */
 export function whyOf(assessed: AssessedDestination, nowMs: number): string {
   const { condition, health, nextMs } = assessed

@@ -33,8 +33,8 @@ export type ListPart = {
 }
 
 /**
- * Lists destinations, which are given in the order of their ids. By ids, the parts of a list fit together even
- * if the catalog changes in between. The worst may change their places meanwhile.
+ * Lists destinations, which are given in the order of their ids. By ids, the parts of a list fit together
+ * even if the catalog changes in between. The worst may change their places meanwhile.
  */
 export function listDestinations(all: readonly AssessedDestination[], query: ListQuery): ListPart {
   const { after, skip = 0, limit } = query
