@@ -88,6 +88,11 @@ async function ask(path: string): Promise<Shown & { readonly destinations: reado
   return JSON.parse(text)
 }
 
+async function worksAgain(): Promise<boolean> {
+  const { attention } = await ask('/v1/status')
+  return attention.every(({ destination }) => destination !== 'd-down')
+}
+
 test('the status names the failing destination first, then the slow one and the paused one, each with the reason', async () => {
   const told = await until('all is told', async () => {
     const now = await ask('/v1/status')
@@ -148,8 +153,6 @@ test('a repaired endpoint needs no attention any more', async () => {
   isMended = true
   await run('destinations', 'retry-now', 'd-down')
   // It may still get fewer requests at once for a while, and an open breaker counts for 30 s.
-  const worksAgain = async (): Promise<boolean> =>
-    (await ask('/v1/status')).attention.every(({ destination }) => destination !== 'd-down')
   await until('it works again', worksAgain, { timeoutMs: 90_000 })
   expect(await run('destinations', 'status', 'd-down')).toMatch(/URL main .*no failures are told/)
 })

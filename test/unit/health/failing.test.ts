@@ -260,16 +260,16 @@ test('what was taken back while Kafka accepted nothing is taken back again', () 
 test('metrics name at most ten destinations: those with most failed requests, if they have failed for five minutes', () => {
   const worst = new WorstFailing()
   const nowMs = 100 * minute
-  const facts = (requests: number, forMs: number) => ({
+  const factsOf = (requests: number, forMs: number) => ({
     ...wordOf(requests, nowMs - forMs),
     nextMs: undefined,
   })
-  const many = new Map(Array.from({ length: 1_000 }, (_, n) => [`d${n}`, facts(n, 6 * minute)]))
-  many.set('new', facts(1_000_000, minute))
+  const many = new Map(Array.from({ length: 1_000 }, (_, n) => [`d${n}`, factsOf(n, 6 * minute)]))
+  many.set('new', factsOf(1_000_000, minute))
   expect([...worst.choose(many, nowMs).keys()]).toEqual(Array.from({ length: 10 }, (_, n) => `d${999 - n}`))
   // The names stay, so that there are few series.
-  many.set('d0', facts(1_000, 6 * minute))
+  many.set('d0', factsOf(1_000, 6 * minute))
   expect(worst.choose(many, nowMs).has('d0')).toBe(false)
-  many.set('d0', facts(5_000, 7 * minute))
+  many.set('d0', factsOf(5_000, 7 * minute))
   expect(worst.choose(many, nowMs).get('d0')).toBe(7 * minute)
 })
