@@ -293,7 +293,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   health: {
     about: 'what workers tell other processes about destinations: how much waits, and how much they take',
-    imports: ['message', 'pipeline'],
+    imports: ['delivery', 'message', 'pipeline'],
   },
   recall: {
     about: 'calls messages back that wait on the retry topics after failed tries',

@@ -38,6 +38,8 @@ export type AdminCall =
   | 'count_log'
   | 'show_log'
   | 'list_destinations'
+  | 'show_status'
+  | 'show_destination_health'
   | 'test_destination'
   | 'list_paused'
   | 'resume_destination'

@@ -1,5 +1,4 @@
 import type { AdminRoute } from './admin-route.ts'
-import { limited } from './limited.ts'
 
 // Routes that test destinations, and routes about destinations that Sluice has paused automatically.
 
@@ -40,126 +39,11 @@ const paused = {
   cause: 'failing',
 }
 
-const destination = {
+export const destination = {
   schema: { type: 'string', minLength: 1, maxLength: 100 },
   description: 'The id of a destination.',
   example: 'crm',
 } as const
-
-const healthProperties = {
-  asOf: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    description:
-      'The other figures were true at this time or later. It is null if not all workers tell what waits.',
-  },
-  waiting: {
-    type: ['integer', 'null'],
-    description:
-      'How many messages wait for their turn. Those that have failed and wait for their next try are not counted. It is null if the number is not known.',
-  },
-  oldestWaitingSince: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    description:
-      'The time since which the oldest of them waits. It is null if none waits, or if the time is not known.',
-  },
-  drainedInSeconds: {
-    type: ['integer', 'null'],
-    description:
-      'The time until all of them are sent, at the present rate. It is null if the destination is not on, or if the time is not known.',
-  },
-  inFlightLimit: {
-    type: ['integer', 'null'],
-    description:
-      'The most requests that all workers together may have in flight at present. It is null if nothing waits, or if the number is not known.',
-  },
-  perSecondLimit: {
-    type: ['number', 'null'],
-    description:
-      'The most requests a second at present. It is null if there is no limit, or if the limit is not known.',
-  },
-  isLimitLowered: {
-    type: ['boolean', 'null'],
-    description:
-      'Whether the workers have learned to send less than they could, because the endpoint takes less.',
-  },
-}
-
-const states = ['on', 'off', 'paused', 'auto_paused']
-const destinationProperties = {
-  id: { type: 'string' },
-  name: { type: 'string' },
-  state: {
-    type: 'string',
-    enum: states,
-    description: '`auto_paused`: it is `on` in the catalog, but Sluice has paused it.',
-  },
-  sources: { type: 'array', items: { type: 'string' } },
-  filter: {
-    type: ['object', 'null'],
-    properties: {
-      types: { type: 'array', items: { type: 'string' } },
-      events: { type: 'array', items: { type: 'string' } },
-    },
-  },
-  isSigned: { type: 'boolean' },
-  strategy: { type: 'string', enum: ['all', 'failover'] },
-  maxInFlight: { type: 'integer' },
-  rateLimit: {
-    type: ['object', 'null'],
-    properties: { perSecond: { type: 'number' }, burst: { type: 'integer' } },
-  },
-  hooks: {
-    type: 'array',
-    items: {
-      type: 'object',
-      required: ['id', 'origin', 'isGone'],
-      properties: {
-        id: { type: 'string' },
-        origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
-        isGone: {
-          type: 'boolean',
-          description:
-            'It is true if the URL has answered 410 (Gone). Such a URL gets no requests until it is edited or the destination is resumed.',
-        },
-      },
-    },
-  },
-  health: {
-    type: 'object',
-    description: 'What the workers know of it.',
-    required: Object.keys(healthProperties),
-    properties: healthProperties,
-  },
-}
-const listProperties = {
-  destinations: {
-    type: 'array',
-    items: {
-      type: 'object',
-      required: Object.keys(destinationProperties),
-      properties: destinationProperties,
-    },
-  },
-  next: {
-    type: ['string', 'null'],
-    description:
-      'The value of `after` in the request for the next destinations. It is null if there are no more.',
-  },
-  areAutoPausesKnown: {
-    type: 'boolean',
-    description:
-      'It is false if Kafka has no topic of notices, or if this process may not read it. Destinations that Sluice has paused are then listed as `on`.',
-  },
-  catalogVersion: { type: 'string', description: 'The version of the catalog, as in `sluice_catalog_info`.' },
-}
-const idParameter = (description: string, example: string) =>
-  ({
-    schema: { type: 'string', minLength: 1, maxLength: 100 },
-    description,
-    example,
-  }) as const
 
 const textOrNull = { type: ['string', 'null'] }
 const trialProperties = {
@@ -249,59 +133,6 @@ const dropProperties = {
 }
 
 export const destinationRoutes: readonly AdminRoute[] = [
-  {
-    call: 'list_destinations',
-    method: 'GET',
-    path: '/v1/destinations',
-    right: 'read',
-    summary: 'List the destinations of the catalog',
-    description:
-      'Lists the destinations in the order of their ids, with their present states. Secrets, headers and the paths of URLs are not shown. For the next part of the list, send the `next` of the answer as `after`.',
-    query: {
-      destination: idParameter('Lists only the destination with this id.', 'crm'),
-      source: idParameter('Lists only destinations of this source.', 'shop'),
-      state: {
-        schema: { type: 'string', enum: states },
-        description: 'Lists only destinations in this state.',
-        example: 'on',
-      },
-      after: idParameter('Lists only destinations whose ids come after this one.', 'billing'),
-      ...limited,
-    },
-    status: 200,
-    answer: {
-      schema: { type: 'object', required: Object.keys(listProperties), properties: listProperties },
-      example: {
-        destinations: [
-          {
-            id: 'crm',
-            name: 'CRM',
-            state: 'on',
-            sources: ['shop'],
-            filter: { types: ['track'], events: ['Order Completed'] },
-            isSigned: true,
-            strategy: 'all',
-            maxInFlight: 64,
-            rateLimit: null,
-            hooks: [{ id: 'a1b2c3d4', origin: 'https://crm.example.com', isGone: false }],
-            health: {
-              asOf: '2026-07-29T09:30:00.000Z',
-              waiting: 4_200,
-              oldestWaitingSince: '2026-07-29T09:16:02.000Z',
-              drainedInSeconds: 840,
-              inFlightLimit: 12,
-              perSecondLimit: 5,
-              isLimitLowered: true,
-            },
-          },
-        ],
-        next: null,
-        areAutoPausesKnown: true,
-        catalogVersion: '3f2a9c0b1d4e',
-      },
-    },
-    problems: [],
-  },
   {
     call: 'test_destination',
     method: 'POST',

@@ -1,4 +1,5 @@
 import { logKinds, logOutcomes, logVerdicts } from '../delivery-log/log-record.ts'
+import { groupings } from '../delivery-log/groups.ts'
 import { deliveryStates } from '../delivery-log/delivery-state.ts'
 import type { AdminRoute } from './admin-route.ts'
 
@@ -121,6 +122,36 @@ const minuteProperties = {
     description:
       'How long attempts took, within 6 % (in ClickHouse in steps of 0.1 ms). It is null if there was no attempt.',
   },
+}
+
+const groupingProperties = {
+  step: {
+    enum: ['1m', '5m', '15m', '30m', '1h', '6h', '24h'],
+    description: 'The length of a step. There may be 1,500 steps. The default is 1m.',
+  },
+  groupBy: {
+    enum: [...groupings],
+    description:
+      '`status`: by the status of answers, or by the outcome of requests without an answer. `all`, which is the default with `step`: all are one group.',
+  },
+  top: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 10_000,
+    description:
+      'The most groups: those with most failed requests and dead letters, then those with most requests. The default is 10.',
+  },
+}
+const numbers = { type: 'array', items: count }
+const groupProperties = { key: { type: 'string' }, succeeded: numbers, failed: numbers, dead: numbers }
+const groupedProperties = {
+  times: { type: 'array', items: time, description: 'When each step begins.' },
+  groups: {
+    type: 'array',
+    description: 'Each list of a group has a number for each of `times`.',
+    items: { type: 'object', required: Object.keys(groupProperties), properties: groupProperties },
+  },
+  others: { ...count, description: 'How many groups are left out.' },
 }
 
 const at = '2026-07-23T14:03:12.481Z'
@@ -271,18 +302,22 @@ export const logRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/log/stats',
     right: 'read',
-    summary: 'Count deliveries and their durations by the minute',
+    summary: 'Count deliveries and their durations by the minute, or by steps and groups',
     description:
-      'Counts the states for which all given conditions hold, in ascending order of the minutes. Minutes without such a state are left out. Records count with their weights, so deliveries without a record of their own are counted too.',
+      'Counts the states for which all given conditions hold, in ascending order of the minutes. Minutes without such a state are left out. Records count with their weights, so deliveries without a record of their own are counted too. With `step` or `groupBy`, the answer has `times`, `groups` and `others` instead of `minutes`: a list of numbers for each group, so 10,000 destinations fit into one answer.',
     body: {
-      schema: { type: 'object', additionalProperties: false, properties: filterProperties },
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { ...filterProperties, ...groupingProperties },
+      },
       example: { destination: 'erp', ...range },
     },
     status: 200,
     answer: {
       schema: {
         type: 'object',
-        required: ['from', 'to', 'minutes'],
+        required: ['from', 'to'],
         properties: {
           from: time,
           to: time,
@@ -294,6 +329,7 @@ export const logRoutes: readonly AdminRoute[] = [
               properties: minuteProperties,
             },
           },
+          ...groupedProperties,
         },
       },
       example: {

@@ -4,6 +4,7 @@ import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
+import { statusRoutes } from './status-routes.ts'
 
 /** The table of all calls that `sluice admin` answers. */
 export const adminRoutes: readonly AdminRoute[] = [
@@ -42,6 +43,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   },
   ...replayRoutes,
   ...logRoutes,
+  ...statusRoutes,
   ...destinationRoutes,
   ...catalogRoutes,
   auditRoute,

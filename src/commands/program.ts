@@ -12,6 +12,7 @@ import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addSendCommand } from './send-command.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
+import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
 import { addTopicCommands } from './topics/topic-commands.ts'
 
@@ -25,6 +26,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   const tools = createTools(program, surroundings)
   // Help lists the commands in this order.
   addRoleCommands(tools)
+  addStatusCommand(tools)
   addLogCommands(tools)
   addTopicCommands(tools)
   addCatalogCommands(tools)
@@ -81,6 +83,7 @@ Examples:
   sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
   sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
+  sluice status                               which destinations fail, why, and what waits
   sluice log find MESSAGE_ID                  what became of a message
   sluice log tail --failed                    what fails, as it does
   sluice destinations list                    all destinations, with their states

@@ -1,3 +1,4 @@
+import type { Grouping, Groups } from './groups.ts'
 import type { LogKind, LogRecord } from './log-record.ts'
 
 /** A filter for records. A record must match all given fields. */
@@ -97,6 +98,8 @@ export type LogQuery = {
   counts(filter: LogFilter, asking?: Asking): Promise<readonly MinuteCount[]>
   /** Resolves with the percentiles of each minute, in the order of time. */
   percentiles(filter: LogFilter, asking?: Asking): Promise<readonly MinutePercentiles[]>
+  /** Resolves with the counts of each step and group. The filter must have at most `mostSteps` steps. */
+  groups(filter: LogFilter, grouping: Grouping, asking?: Asking): Promise<Groups>
   status(): Promise<LogStatus>
   close(): Promise<void>
 }

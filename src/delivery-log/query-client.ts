@@ -43,6 +43,7 @@ export function createQueryClient(url: string, token: string | undefined): LogQu
     search: (filter, page, asking) => ask('search', { filter: finite(filter), page }, asking),
     counts: (filter, asking) => ask('counts', { filter: finite(filter) }, asking),
     percentiles: (filter, asking) => ask('percentiles', { filter: finite(filter) }, asking),
+    groups: (filter, grouping, asking) => ask('groups', { filter: finite(filter), grouping }, asking),
     status: () => ask('status'),
     close: () => Promise.resolve(),
   }

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { type ClientLimits, Clients } from '../http/clients.ts'
 import { forAnotherHost, isForAnotherHost } from '../http/rebound-name.ts'
 import { type Asking, BadCursorError, type LogQuery, QueryBusyError, QueryTooLongError } from './log-query.ts'
+import { groupings } from './groups.ts'
 import { logKinds } from './log-record.ts'
 
 const text = Type.Optional(Type.String({ maxLength: 1_024 }))
@@ -32,6 +33,17 @@ const page = Type.Object(
 const found = Type.Object({ messageId: Type.String({ maxLength: 1_024 }) })
 const searched = Type.Object({ filter, page })
 const counted = Type.Object({ filter })
+const grouped = Type.Object({
+  filter,
+  grouping: Type.Object(
+    {
+      stepMs: Type.Integer({ minimum: 60_000 }),
+      by: Type.Enum([...groupings]),
+      top: Type.Integer({ minimum: 1, maximum: 10_000 }),
+    },
+    { additionalProperties: false },
+  ),
+})
 
 export type QueryServerOptions = {
   readonly query: LogQuery
@@ -89,6 +101,11 @@ export async function serveQueries(
     '/v1/log/percentiles',
     { schema: { body: counted } },
     ({ body }, reply) => answered(reply, (asked) => query.percentiles(body.filter, asked)),
+  )
+  server.post<{ Body: Type.Static<typeof grouped> }>(
+    '/v1/log/groups',
+    { schema: { body: grouped } },
+    ({ body }, reply) => answered(reply, (asked) => query.groups(body.filter, body.grouping, asked)),
   )
   server.post('/v1/log/status', (_request, reply) => answered(reply, () => query.status()))
   await server.listen({ host, port })

@@ -1,4 +1,10 @@
-import { decodeHealth, type DestinationWord, type ProcessWord } from './health-record.ts'
+import {
+  decodeHealth,
+  type DestinationWord,
+  type FailingHookWord,
+  type FailingWord,
+  type ProcessWord,
+} from './health-record.ts'
 import type { KeyedRecord } from '../message/records.ts'
 
 /** A process that has written nothing for this time, in milliseconds, is dead, and its words don't count. */
@@ -21,6 +27,27 @@ export type DestinationHealth = {
   readonly isLowered: boolean
 }
 
+/** A hook that fails, as all living processes together see it. See `FailingHookWord`. */
+export type FailingHook = Omit<FailingHookWord, 'answers'> & {
+  /** The outcomes of its last requests, and how many of each, the most frequent first. */
+  readonly answers: readonly (readonly [what: string, count: number])[]
+}
+
+/** What is known of a destination with hooks that fail. */
+export type FailingHealth = {
+  /** The hooks, by their ids. */
+  readonly hooks: ReadonlyMap<string, FailingHook>
+  /** When a message that has failed is tried next, in epoch milliseconds. `undefined`: not known. */
+  readonly nextMs: number | undefined
+}
+
+/** A living process, and what it tells of itself. */
+export type ProcessHealth = ProcessWord & {
+  readonly writer: string
+  /** When it last told something, in epoch milliseconds. */
+  readonly seenMs: number
+}
+
 type LivingProcess = { readonly word: ProcessWord; readonly seenMs: number; readonly offset: number }
 
 /**
@@ -30,6 +57,7 @@ type LivingProcess = { readonly word: ProcessWord; readonly seenMs: number; read
 export class HealthBoard {
   readonly #processes = new Map<string, LivingProcess>()
   readonly #words = new Map<string, Map<string, DestinationWord>>()
+  readonly #failing = new Map<string, Map<string, FailingWord>>()
   #position = 0
 
   /** The offset before which all records have been read. */
@@ -43,7 +71,8 @@ export class HealthBoard {
     const record = decodeHealth(key, value)
     if (record === undefined) return
     const { writer } = record
-    if (record.kind === 'destination') this.#takeWord(record.destinationId, writer, record.word)
+    if (record.kind === 'destination') takeWord(this.#words, record, record.word)
+    else if (record.kind === 'failing') takeWord(this.#failing, record, record.word)
     else if (record.word === undefined) this.#processes.delete(writer)
     else this.#processes.set(writer, { word: record.word, seenMs, offset })
   }
@@ -52,10 +81,11 @@ export class HealthBoard {
   forgetDead(nowMs: number): void {
     for (const [writer, { seenMs }] of this.#processes)
       if (nowMs - seenMs > deadAfterMs) this.#processes.delete(writer)
-    for (const [destinationId, words] of this.#words) {
-      for (const writer of words.keys()) if (!this.#processes.has(writer)) words.delete(writer)
-      if (words.size === 0) this.#words.delete(destinationId)
-    }
+    for (const told of [this.#words, this.#failing])
+      for (const [destinationId, words] of told) {
+        for (const writer of words.keys()) if (!this.#processes.has(writer)) words.delete(writer)
+        if (words.size === 0) told.delete(destinationId)
+      }
   }
 
   /**
@@ -73,10 +103,13 @@ export class HealthBoard {
   }
 
   of(destinationId: string, nowMs: number): DestinationHealth {
-    const words = [...(this.#words.get(destinationId) ?? [])].flatMap(([writer, word]) =>
-      this.#lives(writer, nowMs) ? [word] : [],
-    )
-    return sumOf(words, this.#isComplete(nowMs))
+    const words = this.#words.get(destinationId)
+    const failing = this.#failing.get(destinationId)
+    const writers = new Set([...(words?.keys() ?? []), ...(failing?.keys() ?? [])])
+    const living = [...writers].filter((writer) => this.#lives(writer, nowMs))
+    // Of a hook that fails, the limits are told even if nothing waits.
+    const told = living.map((writer) => ({ limit: failing?.get(writer)?.limit, ...words?.get(writer) }))
+    return sumOf(told, this.#isComplete(nowMs))
   }
 
   /** Returns the destinations of which some process knows something. */
@@ -84,15 +117,26 @@ export class HealthBoard {
     return this.#words.keys()
   }
 
-  #takeWord(destinationId: string, writer: string, word: DestinationWord | undefined): void {
-    let words = this.#words.get(destinationId)
-    if (word === undefined) {
-      words?.delete(writer)
-      if (words?.size === 0) this.#words.delete(destinationId)
-      return
-    }
-    if (words === undefined) this.#words.set(destinationId, (words = new Map<string, DestinationWord>()))
-    words.set(writer, word)
+  /** Returns what is known of a destination whose hooks fail. `undefined`: nobody says that it fails. */
+  failingOf(destinationId: string, nowMs: number): FailingHealth | undefined {
+    const words = [...(this.#failing.get(destinationId) ?? [])].flatMap(([writer, word]) =>
+      this.#lives(writer, nowMs) ? [word] : [],
+    )
+    return words.length === 0 ? undefined : together(words, nowMs)
+  }
+
+  /** Returns the destinations of which some process says that they fail. */
+  failing(): Iterable<string> {
+    return this.#failing.keys()
+  }
+
+  /** Returns the processes that live, in the order of their names. */
+  processes(nowMs: number): readonly ProcessHealth[] {
+    return [...this.#processes]
+      .flatMap(([writer, { word, seenMs }]) =>
+        this.#lives(writer, nowMs) ? [{ ...word, writer, seenMs }] : [],
+      )
+      .toSorted((one, other) => (one.writer < other.writer ? -1 : 1))
   }
 
   #lives(writer: string, nowMs: number): boolean {
@@ -109,6 +153,46 @@ export class HealthBoard {
     const living = this.#living(nowMs)
     const units = new Set(living.flatMap(({ word }) => word.units))
     return living.length > 0 && living.every(({ word }) => units.size >= word.of)
+  }
+}
+
+function takeWord<Word>(
+  told: Map<string, Map<string, Word>>,
+  { destinationId, writer }: { readonly destinationId: string; readonly writer: string },
+  word: Word | undefined,
+): void {
+  let words = told.get(destinationId)
+  if (word === undefined) {
+    words?.delete(writer)
+    if (words?.size === 0) told.delete(destinationId)
+    return
+  }
+  if (words === undefined) told.set(destinationId, (words = new Map<string, Word>()))
+  words.set(writer, word)
+}
+
+function together(words: readonly FailingWord[], nowMs: number): FailingHealth {
+  const byHook = Map.groupBy(
+    words.flatMap(({ hooks }) => hooks),
+    ({ hook }) => hook,
+  )
+  const hooks = new Map([...byHook].map(([id, told]) => [id, hookOf(id, told)]))
+  const next = words.flatMap(({ nextMs }) => (nextMs === undefined || nextMs < nowMs ? [] : [nextMs]))
+  return { hooks, nextMs: leastOf(next) }
+}
+
+function hookOf(hook: string, told: readonly FailingHookWord[]): FailingHook {
+  const answers = new Map<string, number>()
+  for (const [what, count] of told.flatMap((one) => Object.entries(one.answers)))
+    answers.set(what, (answers.get(what) ?? 0) + count)
+  const succeededMs = Math.max(...told.map((one) => one.succeededMs ?? 0))
+  return {
+    hook,
+    sinceMs: Math.min(...told.map(({ sinceMs }) => sinceMs)),
+    isOpen: told.some(({ isOpen }) => isOpen),
+    answers: [...answers].toSorted(([, one], [, other]) => other - one),
+    failedMs: Math.max(...told.map(({ failedMs }) => failedMs)),
+    ...(succeededMs > 0 && { succeededMs }),
   }
 }
 

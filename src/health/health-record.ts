@@ -5,18 +5,34 @@ import { Compile } from 'typebox/compile'
 //
 // - `["process", WRITER]`: a worker process lives, and owns these units. It is written every few seconds, and
 //   deleted when the process stops.
+// - `["failing", DESTINATION, WRITER]`: the URLs of a destination that fail, as a process sees them. It is
+//   deleted when they work again.
 // - `["destination", DESTINATION, WRITER]`: what a process knows of a destination of which something waits,
 //   or which was learned to take less. It is written when something changes, and deleted when there is
 //   nothing to tell any more. It counts as long as its process lives.
 //
-// Readers ignore fields that they don't know, and every field of a destination may be absent. So further
-// fields can be added.
+// Readers ignore kinds and fields that they don't know, and every field of a destination may be absent. So
+// further kinds and fields can be added.
 
 const processSchema = Type.Object({
   /** The units whose queues the process knows. */
   units: Type.Array(Type.Number()),
   /** The number of units of the installation. */
   of: Type.Number(),
+  /** The version of Sluice that runs. */
+  version: Type.Optional(Type.String()),
+  /** Since when the process runs, in epoch milliseconds. */
+  startedMs: Type.Optional(Type.Number()),
+  /** The number of records that the process has not settled, without retries and what waits in queues. */
+  lag: Type.Optional(Type.Number()),
+  /** Since when the oldest of them has been in Kafka, in epoch milliseconds. Absent: there is none. */
+  oldestMs: Type.Optional(Type.Number()),
+  /** The number of records on the retry topics. */
+  retrying: Type.Optional(Type.Number()),
+  /** The number of destinations with a URL that fails, as this process sees them. */
+  failing: Type.Optional(Type.Number()),
+  /** The number of those of which it doesn't tell more, because there are too many. */
+  untold: Type.Optional(Type.Number()),
 })
 
 const waitingSchema = Type.Object({
@@ -39,6 +55,28 @@ const limitSchema = Type.Object({
   isLowered: Type.Boolean(),
 })
 
+const failingHookSchema = Type.Object({
+  /** The id of the hook. */
+  hook: Type.String(),
+  /** Since when it fails, in epoch milliseconds. */
+  sinceMs: Type.Number(),
+  /** True if its breaker is open. */
+  isOpen: Type.Boolean(),
+  /** The outcomes of the requests of the last five to ten minutes, and how many of each. */
+  answers: Type.Record(Type.String(), Type.Number()),
+  /** When a request last failed, in epoch milliseconds. */
+  failedMs: Type.Number(),
+  /** When a request last succeeded, in epoch milliseconds. Absent: not since the process knows the hook. */
+  succeededMs: Type.Optional(Type.Number()),
+})
+
+const failingSchema = Type.Object({
+  hooks: Type.Array(failingHookSchema),
+  /** When a message that has failed is tried next, in epoch milliseconds. Absent: not known. */
+  nextMs: Type.Optional(Type.Number()),
+  limit: Type.Optional(limitSchema),
+})
+
 const destinationSchema = Type.Object({
   waiting: Type.Optional(waitingSchema),
   limit: Type.Optional(limitSchema),
@@ -48,6 +86,14 @@ const destinationSchema = Type.Object({
 export type ProcessWord = Readonly<Static<typeof processSchema>>
 export type WaitingWord = Readonly<Static<typeof waitingSchema>>
 export type LimitWord = Readonly<Static<typeof limitSchema>>
+/** A hook that fails, as one process sees it. */
+export type FailingHookWord = Readonly<Static<typeof failingHookSchema>>
+/** The hooks of a destination that fail, as one process sees them. */
+export type FailingWord = {
+  readonly hooks: readonly FailingHookWord[]
+  readonly nextMs?: number | undefined
+  readonly limit?: LimitWord | undefined
+}
 /** What one process knows of a destination. */
 export type DestinationWord = {
   readonly waiting?: WaitingWord | undefined
@@ -57,6 +103,12 @@ export type DestinationWord = {
 /** A record of the topic `health`. Without a word, it deletes the record with its key. */
 export type HealthRecord =
   | { readonly kind: 'process'; readonly writer: string; readonly word: ProcessWord | undefined }
+  | {
+      readonly kind: 'failing'
+      readonly destinationId: string
+      readonly writer: string
+      readonly word: FailingWord | undefined
+    }
   | {
       readonly kind: 'destination'
       readonly destinationId: string
@@ -77,6 +129,7 @@ export function encodeHealth(record: HealthRecord): { readonly key: Buffer; read
 
 const checkProcess = Compile(processSchema)
 const checkDestination = Compile(destinationSchema)
+const checkFailing = Compile(failingSchema)
 
 /**
  * Decodes a record. Returns `undefined` for a record that this version of Sluice doesn't write. Never throws.
@@ -89,9 +142,11 @@ export function decodeHealth(key: Buffer, value: Buffer | null): HealthRecord | 
   if (typeof first !== 'string') return undefined
   if (kind === 'process' && names.length === 2)
     return { kind, writer: first, word: checkProcess.Check(content) ? content : undefined }
-  if (kind !== 'destination' || typeof second !== 'string' || names.length !== 3) return undefined
-  const word = checkDestination.Check(content) ? content : undefined
-  return { kind, destinationId: first, writer: second, word }
+  if (typeof second !== 'string' || names.length !== 3) return undefined
+  const about = { destinationId: first, writer: second }
+  if (kind === 'failing') return { kind, ...about, word: checkFailing.Check(content) ? content : undefined }
+  if (kind !== 'destination') return undefined
+  return { kind, ...about, word: checkDestination.Check(content) ? content : undefined }
 }
 
 function parse(text: string): unknown {

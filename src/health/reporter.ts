@@ -52,6 +52,8 @@ const smallChange = 0.25
 export class Reporter {
   readonly #writer: string
   readonly #told = new Map<string, Told>()
+  /** What the last report has taken back. It may not have been written. */
+  #takenBack: string[] = []
   /** The place in the list of destinations at which the next report begins. */
   #from = 0
 
@@ -73,9 +75,11 @@ export class Reporter {
   report({ destinations, oldestMs, process }: Facts, nowMs: number): readonly HealthRecord[] {
     const writer = this.#writer
     const records: HealthRecord[] = []
+    this.#takenBack = []
     for (const destinationId of this.#told.keys()) {
       if (destinations.has(destinationId)) continue
       this.#told.delete(destinationId)
+      this.#takenBack.push(destinationId)
       records.push({ kind: 'destination', destinationId, writer, word: undefined })
     }
     const all = [...destinations]
@@ -107,6 +111,14 @@ export class Reporter {
   /** Forgets what was told, because it may not have been written. */
   forget(): void {
     for (const told of this.#told.values()) told.word = {}
+    for (const destinationId of this.#takenBack)
+      this.#told.set(destinationId, {
+        word: {},
+        writtenMs: -Infinity,
+        left: 0,
+        lookedMs: 0,
+        perSecond: undefined,
+      })
   }
 
   /** Returns the word about a destination if it differs from the last one. */

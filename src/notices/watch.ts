@@ -1,4 +1,4 @@
-import { describeOutcome, isOwnFault, type Outcome } from '../delivery/outcomes/outcome.ts'
+import { describeForCustomer, isOwnFault, type Outcome } from '../delivery/outcomes/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipeline-ports.ts'
@@ -293,14 +293,6 @@ function lastOf(
     lastFailedMs: Math.round(lastFailedMs + aheadMs),
     lastOutcome: lastOutcome === undefined ? '' : describeForCustomer(lastOutcome).slice(0, mostCharacters),
   }
-}
-
-/**
- * Describes an outcome in a text that a customer may read. The text names no address that isn't allowed. If
- * it did, a customer could use a URL with an internal name to learn the private address of this name.
- */
-function describeForCustomer(outcome: Outcome): string {
-  return outcome.kind === 'address' ? 'address not allowed' : describeOutcome(outcome)
 }
 
 const mostCharacters = 200

@@ -24,7 +24,9 @@ import { logCalls } from './log-calls.ts'
 import { openCatalog } from './start/open-catalog.ts'
 import type { Parts } from './start/parts.ts'
 import { openPauseDesk } from './operations/pause-desk.ts'
+import { FollowedPicture } from './operations/picture.ts'
 import { auditTokens } from './operations/token-audit.ts'
+import { statusCalls } from './status-calls.ts'
 import { openReplayDesk } from './operations/replay-desk.ts'
 import { showReady } from './start/readiness.ts'
 import { openOwnTelemetry } from './start/telemetry.ts'
@@ -103,6 +105,8 @@ export async function startAdminPart({
   parts.defer(() => within(leaveMs, desk.stop()))
   const pauseDesk = await openPauseDesk(ofDesks)
   parts.defer(() => within(leaveMs, pauseDesk.stop()))
+  const followed = new FollowedPicture({ desk: pauseDesk, config, log })
+  parts.defer(() => within(leaveMs, followed.stop()))
   parts.add(auditTokens(desk, tokens, log))
   const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, config))
   parts.defer(() => within(leaveMs, watch.stop()))
@@ -111,7 +115,8 @@ export async function startAdminPart({
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, log),
-      ...destinationCalls(pauseDesk, catalog, config, log),
+      ...destinationCalls({ desk: pauseDesk, followed }, catalog, config, log),
+      ...statusCalls(followed, catalog, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...(await openCatalogCalls({ config, log, parts, role, catalog })),

@@ -5,8 +5,9 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { describeOutcome } from '../delivery/outcomes/outcome.ts'
 import { holdsInfinite } from '../message/json/json.ts'
-import { asked, limitOf, type Log, notTold, refused } from './replay-calls.ts'
-import { destinationData, listDestinations, pausesOf } from './operations/destination-list.ts'
+import { asked, type Log, notTold, refused } from './replay-calls.ts'
+import { pausesOf } from './operations/known-pauses.ts'
+import type { FollowedPicture } from './operations/picture.ts'
 import type { TestOrder } from './operations/destination-test.ts'
 import { testData } from './operations/destination-test-text.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
@@ -71,42 +72,31 @@ function orderOf(destinationId: string, body: unknown): TestOrder {
 }
 
 /**
- * Creates the handlers of the admin API's calls that list destinations, resume those that Sluice has paused,
- * and try now what waits for a retry. When Kafka doesn't answer, a handler answers with a
- * problem instead of rejecting.
+ * Creates the handlers of the admin API's calls that list destinations that Sluice has paused, resume them,
+ * and try now what waits for a retry. When Kafka doesn't answer, a handler answers with a problem instead of
+ * rejecting.
  */
 export function destinationCalls(
-  desk: PauseDesk,
+  { desk, followed }: { readonly desk: PauseDesk; readonly followed: Pick<FollowedPicture, 'renew'> },
   catalog: () => Catalog,
   config: Config,
   log: Log,
-): Pick<AdminCalls, 'list_destinations' | 'list_paused' | 'resume_destination' | 'retry_destination'> {
+): Pick<AdminCalls, 'list_paused' | 'resume_destination' | 'retry_destination'> {
   return {
-    list_destinations: ({ query }) =>
-      asked(log, Promise.all([desk.paused(), desk.gone(), desk.health()]), ([paused, gone, health]) => {
-        const pauses = pausesOf(paused, gone, config)
-        const { destination: destinationId, source: sourceId, state, after } = query
-        const present = catalog()
-        const only = { destinationId, sourceId, state, after, limit: limitOf(query) }
-        if (sourceId !== undefined && !present.sources.has(sourceId))
-          return problem('bad_request', `The catalog has no source ${JSON.stringify(sourceId)}.`)
-        const { listed, next } = listDestinations(present, pauses, only)
-        return done({
-          destinations: listed.map((one) => destinationData(one, health)),
-          next: next ?? null,
-          areAutoPausesKnown: pauses.areKnown,
-          catalogVersion: present.version,
-        })
-      }),
     list_paused: () =>
       asked(log, desk.paused(), (paused) =>
         paused.ok ? done({ destinations: paused.value.map(pausedData) }) : refused(paused),
       ),
     resume_destination({ params: { destination = '' }, token }) {
       log.info({ destination, by: token.name }, 'a destination is to be resumed')
-      return asked(log, desk.resume(destination, token.name), (resumed) =>
-        resumed.ok ? done(resumedData(resumed.value)) : refused(resumed),
-      )
+      async function resume(): Promise<AdminAnswer> {
+        const resumed = await desk.resume(destination, token.name)
+        if (!resumed.ok) return refused(resumed)
+        // The next list has it as resumed.
+        await followed.renew()
+        return done(resumedData(resumed.value))
+      }
+      return asked(log, resume(), (answer) => answer)
     },
     retry_destination({ params: { destination = '' }, body, token }) {
       const { messageId, isPreview } = retryOf(body)

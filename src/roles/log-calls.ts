@@ -2,6 +2,7 @@ import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import type { Config } from '../config/schema.ts'
+import { parseWait } from '../retry/duration.ts'
 import {
   BadCursorError,
   isQueryFault,
@@ -9,11 +10,20 @@ import {
   type LogQuery,
   QueryBusyError,
 } from '../delivery-log/log-query.ts'
+import { type Grouping, mostSteps, stepsOf } from '../delivery-log/groups.ts'
 import { minutesOf } from '../delivery-log/minutes.ts'
 import { asked, type Log, notTold } from './replay-calls.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
 import { hashedUser, openLogQuery } from './operations/open-log-query.ts'
-import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from './operations/log-text.ts'
+import {
+  filterOf,
+  groupsData,
+  isoOrNull,
+  lifeData,
+  minuteData,
+  rangeData,
+  recordData,
+} from './operations/log-text.ts'
 
 export type LogCallsOptions = {
   readonly config: Config
@@ -31,6 +41,7 @@ type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'c
  */
 const questionsAtOnce = { most: 8, mostOfToken: 4, what: 'questions to the delivery log' }
 const defaultLimit = 100
+const defaultTop = 10
 
 /**
  * Creates the handlers of the admin API's calls that query the delivery log. If there is no index, a handler
@@ -78,11 +89,28 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
       }),
     count_log: (request) =>
       filtered(request, async (query, filter) => {
+        const grouping = groupingOf(request.body)
+        if (grouping !== undefined) return grouped(query, filter, grouping)
         const minutes = minutesOf(await query.counts(filter), await query.percentiles(filter))
         return done({ ...rangeData(filter), minutes: minutes.map(minuteData) })
       }),
   }
   return { calls, close: () => desk.close() }
+}
+
+/** Returns how the counts are to be grouped. `undefined`: by the minute, as a list. */
+function groupingOf(body: unknown): Grouping | undefined {
+  const given: { step?: string; groupBy?: Grouping['by']; top?: number } = Object(body)
+  const { step, groupBy: by, top = defaultTop } = given
+  if (step === undefined && by === undefined) return undefined
+  return { stepMs: parseWait(step ?? '1m') ?? 60_000, by: by ?? 'all', top }
+}
+
+async function grouped(query: LogQuery, filter: LogFilter, grouping: Grouping): Promise<AdminAnswer> {
+  const { steps } = stepsOf(filter, grouping.stepMs)
+  if (steps > mostSteps)
+    return badRequest(`Ask for at most ${mostSteps} steps: for longer steps, or less time.`)
+  return done({ ...rangeData(filter), ...groupsData(await query.groups(filter, grouping), grouping.stepMs) })
 }
 
 const badRequest = (detail: string): Promise<AdminAnswer> => Promise.resolve(problem('bad_request', detail))

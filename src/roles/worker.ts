@@ -11,7 +11,10 @@ import type { Refusals } from '../notices/refusals.ts'
 import type { Watch } from '../notices/watch.ts'
 import { recallObserver } from '../recall/run.ts'
 import { departuresTo } from '../health/departures.ts'
+import { FailingReporter } from '../health/failing-reporter.ts'
+import { HookAnswers } from '../health/hook-answers.ts'
 import { Reporter } from '../health/reporter.ts'
+import { WorstFailing } from '../health/worst-failing.ts'
 import type { Repeats } from '../repeats/repeats.ts'
 import type { WaitingQueues } from '../waiting/queues.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
@@ -134,6 +137,10 @@ type Joined = MemberOutlets &
     readonly refusals: Refusals | undefined
     /** Tells other processes what waits of each destination. */
     readonly reporter: Reporter
+    /** Tells them which URLs fail, and what these answer. */
+    readonly failing: FailingReporter
+    readonly answers: HookAnswers
+    readonly worst: WorstFailing
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
     /** The tracing of the worker. If `undefined`, nothing is traced. */
@@ -261,10 +268,14 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
   parts.defer(() => shutdownTime.within(lending.stop()))
   const replays = await openReplays({ ...base, producer })
   parts.defer(() => shutdownTime.within(replays.stop()))
+  const writer = ownerName()
   const told = {
     watch: openWatch({ ...base, outbound: outlets.outbound }),
     refusals: openRefusals(config),
-    reporter: new Reporter(ownerName()),
+    reporter: new Reporter(writer),
+    failing: new FailingReporter(writer),
+    answers: new HookAnswers(Date.now),
+    worst: new WorstFailing(),
     traces: base.tracing?.worker,
   }
   return { ...outlets, ...states, ...told, retentions, waiting, lending, replays, repeats }
@@ -280,6 +291,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     joined.refusals?.observer,
     recallObserver,
     departuresTo(joined.reporter),
+    joined.answers.observer,
   ]
   return createPipeline({
     catalog,

@@ -69,6 +69,15 @@ export function showOpenHooks(
   } else breakerOpen.set(Math.max(0, ...hooks.map(({ openForMs }) => openForMs)) / 1_000)
 }
 
+/** Sets the metric of the destinations that fail most. `forMs`: for how long each has failed. */
+export function showFailing(
+  { failingDestination }: Pick<WorkerMetrics, 'failingDestination'>,
+  forMs: ReadonlyMap<string, number>,
+): void {
+  failingDestination.reset()
+  for (const [destination, ms] of forMs) failingDestination.set({ destination }, ms / 1_000)
+}
+
 /** Sets the metric of hooks that refuse everything, like `showOpenHooks`. */
 export function showRefusing(
   { refusing, perDestination }: Pick<WorkerMetrics, 'refusing' | 'perDestination'>,

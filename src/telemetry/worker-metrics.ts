@@ -154,6 +154,13 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       aggregator: 'max',
       registers,
     }),
+    failingDestination: new Gauge({
+      name: 'sluice_failing_destination_seconds',
+      help: 'How long URLs of a destination have failed, for the ten destinations of a process that have failed for five minutes or longer and have most failed requests. `sluice status` names them all.',
+      labelNames: ['destination'],
+      aggregator: 'max',
+      registers,
+    }),
     lookups: new TallyCounter({
       name: 'sluice_dns_lookups_total',
       help: 'DNS lookups of a name, by outcome: found, not_found, failed, or stale (the lookup failed, and an older answer is used).',

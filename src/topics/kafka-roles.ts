@@ -18,6 +18,7 @@ export const kafkaRoles = [
   'log find',
   'replay',
   'destinations',
+  'status',
   'catalog',
   'admin',
 ] as const

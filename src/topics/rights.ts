@@ -54,6 +54,7 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   'audience backfill': {},
   replay: {},
   destinations: {},
+  status: {},
   catalog: {},
   admin: {},
 }
@@ -214,6 +215,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log find': '`sluice log find`, for payloads',
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
+  status: '`sluice status`',
   catalog: '`sluice catalog import` and `export`',
   admin: '`sluice admin`',
 }

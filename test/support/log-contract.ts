@@ -1,3 +1,4 @@
+import { groupOf, GroupSums } from '../../src/delivery-log/groups.ts'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readBlock } from '../../src/delivery-log/block-reader.ts'
@@ -228,6 +229,35 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
               expect(new Map(asked)).toEqual(sums)
               expect(asked).toHaveLength(sums.size)
             }
+          }),
+      ),
+      runs,
+    )
+  })
+
+  test('groups are counts of steps, those with most failures first', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(state, { maxLength: 80 }),
+        fc.constantFrom('all' as const, 'destination' as const, 'status' as const),
+        fc.constantFrom(60_000, 300_000, 3_600_000, 21_600_000),
+        fc.integer({ min: 1, max: 4 }),
+        (states, by, stepMs, top) =>
+          withStore(async (store) => {
+            const blocks = blocksOf(states)
+            await store.index(blocks)
+            const records = recordsIn(blocks)
+            const times = records.map(({ atMs }) => atMs)
+            const fromMs = Math.min(...times, Date.now())
+            const filter = { fromMs, toMs: Math.min(Math.max(...times, fromMs) + 1, fromMs + 1_000 * stepMs) }
+            const sums = new GroupSums(filter, { by, stepMs, top })
+            for (const record of records) {
+              if (record.atMs >= filter.toMs) continue
+              const key = groupOf(record, by)
+              const isDelivered = record.verdict === 'delivered'
+              if (key !== undefined) sums.add(key, { ...record, isDelivered, count: record.weight })
+            }
+            expect(await store.query.groups(filter, { by, stepMs, top })).toEqual(sums.result())
           }),
       ),
       runs,

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type * as destinations from './destinations.ts'
-import { destinationStates } from '../command/command-choices.ts'
+import { listedStates } from '../command/command-choices.ts'
 import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
 
 export function addDestinationCommands(tools: CommandTools): void {
@@ -10,6 +10,7 @@ export function addDestinationCommands(tools: CommandTools): void {
       'list and test destinations; resume those that Sluice has paused because their URLs failed for too long or are gone; try now what waits for a retry; give up what waits',
     )
   addList(parent, tools)
+  addStatus(parent, tools)
   addTest(parent, tools)
   addPaused(parent, tools)
   addResume(parent, tools)
@@ -104,14 +105,26 @@ function edits() {
 function addList(parent: Command, { command, once, screen }: CommandTools): void {
   command('list', 'list the destinations of the catalog, with their present states', { parent })
     .option('--source <id>', 'only destinations of this source')
-    .addOption(new Option('--state <state>', 'only destinations in this state').choices(destinationStates))
+    .addOption(
+      new Option('--state <state>', 'only destinations in this state or condition').choices(listedStates),
+    )
+    .option('--search <text>', 'only destinations whose id, name or host has this text')
+    .option('--label <key=value>', 'only destinations with this label')
+    .option('--worst', 'the worst first, and not by their ids (default with --state)')
+    .option('--limit <number>', 'show at most so many', limitOf)
     .option('--json', 'print JSON, one object a line')
     .addHelpText(
       'after',
       `
-The columns say how many messages wait for their turn, since when the oldest of them waits, in how long all of
-them are sent at the present rate, and how much the endpoint takes, if it is less than it could get. A ? is
-not known. Messages that have failed and wait for their next try are not counted. See docs/waiting.md.`,
+Examples:
+  sluice destinations list --state failing --limit 20
+  sluice destinations list --label tenant=acme
+
+The condition is failing (a URL fails), gone (a URL has answered 410), auto_paused (Sluice has paused it),
+paced (messages wait for their turn), paused, healthy or off. The other columns say how many messages wait for
+their turn, since when the oldest of them waits, in how long all of them are sent at the present rate, and how
+much the endpoint takes, if it is less than it could get. A ? is not known. Messages that have failed and wait
+for their next try are not counted. See docs/status.md.`,
     )
     .action((flags: Flags) =>
       once(flags, async (config, log) =>
@@ -120,9 +133,29 @@ not known. Messages that have failed and wait for their next try are not counted
           {
             sourceId: textOf(flags['source']),
             state: textOf(flags['state']),
+            search: textOf(flags['search']),
+            label: textOf(flags['label']),
+            isByWorst: flags['worst'] === true || flags['state'] !== undefined,
+            limit: typeof flags['limit'] === 'number' ? flags['limit'] : undefined,
             asJson: flags['json'] === true,
           },
         ),
+      ),
+    )
+}
+
+function limitOf(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Give a whole number from 1.')
+}
+
+function addStatus(parent: Command, { command, once, screen }: CommandTools): void {
+  command('status', 'say how a destination is, which of its URLs fail, and what to do', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .option('--json', 'print one JSON object')
+    .action((destinationId: string, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await load()).showStatus({ config, log, screen }, { destinationId, asJson: flags['json'] === true }),
       ),
     )
 }

@@ -1,10 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { readSelector } from '../../catalog/labels.ts'
 import type { Config } from '../../config/schema.ts'
 import { deadFromMs } from '../../notices/pause-record.ts'
 import { aligned } from '../../roles/operations/aligned.ts'
 import { askKafka } from '../../roles/start/ask-kafka.ts'
-import { destinationData, listDestinations, pausesOf } from '../../roles/operations/destination-list.ts'
+import { destinationData, listDestinations, type ListQuery } from '../../roles/operations/destination-list.ts'
+import { assess, type AssessedDestination, assessOne } from '../../roles/operations/destination-conditions.ts'
+import { pausesOf } from '../../roles/operations/known-pauses.ts'
+import { type Picture, readPicture } from '../../roles/operations/picture.ts'
 import { readCatalog } from '../../roles/start/open-catalog.ts'
 import {
   knownWithinMs,
@@ -15,7 +19,12 @@ import {
   resumedData,
   timeOf,
 } from '../../roles/operations/pause-desk.ts'
-import { healthCells, healthHeadings } from '../../roles/operations/destination-health.ts'
+import {
+  conditionLines,
+  healthCells,
+  healthHeadings,
+  numeral,
+} from '../../roles/operations/condition-text.ts'
 import type { KnownHealth } from '../../roles/operations/health-reading.ts'
 import { dropData, dropPreviewData, messagesOf, refusalToDrop } from '../../roles/operations/drop-waiting.ts'
 import { confirms } from '../command/question.ts'
@@ -32,38 +41,70 @@ type Run = { config: Config; log: Logger; screen: Screen }
 const pausesUnknown =
   'Kafka has no topic of notices, or does not show it: destinations that Sluice has paused are listed as on'
 
-export function listAll(
-  run: Run,
-  { sourceId, state, asJson }: { sourceId: string | undefined; state: string | undefined; asJson: boolean },
-): Promise<string[]> {
+export type ListCommand = Omit<ListQuery, 'limit' | 'label'> & {
+  readonly label: string | undefined
+  readonly limit: number | undefined
+  readonly asJson: boolean
+}
+
+/** Lists destinations, by their ids, or the worst first if only some are asked for. */
+export function listAll(run: Run, { label, limit, asJson, ...query }: ListCommand): Promise<string[]> {
   return atDesk(run, async (desk) => {
     const catalog = await readCatalog(run.config, run.log, 'destinations')
+    const { sourceId } = query
     if (sourceId !== undefined && !catalog.sources.has(sourceId))
       throw new WrongUseError(`The catalog has no source ${JSON.stringify(sourceId)}.`)
-    const [paused, gone, health] = await Promise.all([desk.paused(), desk.gone(), desk.health()])
-    const pauses = pausesOf(paused, gone, run.config)
-    if (!pauses.areKnown) run.screen.write(`${pausesUnknown}\n`)
-    const { listed } = listDestinations(catalog, pauses, {
-      sourceId,
-      state,
-      limit: catalog.destinations.size,
+    const selector = label === undefined ? undefined : readSelector(label)
+    if (label !== undefined && selector === undefined)
+      throw new WrongUseError('--label: write KEY=VALUE, such as tenant=acme.')
+    const { pauses, health } = await pictureOf(run, desk)
+    const { listed, total } = listDestinations(assess(catalog, pauses, health), {
+      ...query,
+      label: selector,
+      limit: limit ?? catalog.destinations.size,
     })
     if (asJson) return listed.map((one) => JSON.stringify(destinationData(one, health)))
     if (listed.length === 0) return ['There is no such destination']
-    const rows = listed.map(({ destination: { id, sources, hooks }, state: present, goneHooks }) => [
-      id,
-      present,
-      ...healthCells(health, id, present),
-      hooks
-        .map(({ id: hookId, origin }) => (goneHooks.includes(hookId) ? `${origin} (gone)` : origin))
-        .join(' '),
-      someOf(sources),
-    ])
     return [
-      ...aligned([['destination', 'state', ...healthHeadings, 'hooks', 'sources'], ...rows]),
+      ...aligned([
+        ['destination', 'state', ...healthHeadings, 'hooks', 'sources'],
+        ...listed.map((one) => rowOf(one, health)),
+      ]),
+      ...(total > listed.length ? [`and ${numeral(total - listed.length)} more`] : []),
       asOfLine(health),
     ]
   })
+}
+
+function rowOf(one: AssessedDestination, { nowMs }: KnownHealth): readonly string[] {
+  const { destination, state, goneHooks } = one
+  const hooks = destination.hooks.map(({ id, origin }) =>
+    goneHooks.includes(id) ? `${origin} (gone)` : origin,
+  )
+  return [destination.id, state, ...healthCells(one, nowMs), hooks.join(' '), someOf(destination.sources)]
+}
+
+/** Says how one destination is, and what to do. */
+export function showStatus(
+  run: Run,
+  { destinationId, asJson }: { destinationId: string; asJson: boolean },
+): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const catalog = await readCatalog(run.config, run.log, 'destinations')
+    const destination = catalog.destinations.get(destinationId)
+    if (destination === undefined)
+      throw new WrongUseError(`The catalog has no destination ${JSON.stringify(destinationId)}.`)
+    const { pauses, health } = await pictureOf(run, desk)
+    const one = assessOne(destination, pauses, health)
+    if (asJson) return [JSON.stringify(destinationData(one, health))]
+    return [...conditionLines(one, health), asOfLine(health)]
+  })
+}
+
+async function pictureOf(run: Run, desk: PauseDesk): Promise<Picture> {
+  const picture = await readPicture(desk, run.config)
+  if (!picture.pauses.areKnown) run.screen.write(`${pausesUnknown}\n`)
+  return picture
 }
 
 function asOfLine({ board, nowMs }: KnownHealth): string {

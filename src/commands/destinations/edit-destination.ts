@@ -24,7 +24,8 @@ export function getObject(
     if (object === undefined) throw new WrongUseError(`There is no ${name.kind} ${JSON.stringify(name.id)}.`)
     const shown = desk.shown(object, { showsUrls: true })
     if (asJson) return [JSON.stringify({ version: object.version, [name.kind]: shown })]
-    return [`# version ${object.version}`, stringify(shown, { lineWidth: 0 }).trimEnd()]
+    const more = name.kind === 'destination' ? [`# how it is: sluice destinations status ${name.id}`] : []
+    return [`# version ${object.version}`, ...more, stringify(shown, { lineWidth: 0 }).trimEnd()]
   })
 }
 

@@ -9,10 +9,12 @@ import {
   type MinutePercentiles,
   textOf,
 } from '../log-query.ts'
+import { type Grouping, groupOf, type Groups, GroupSums } from '../groups.ts'
 import type { LogRecord } from '../log-record.ts'
 import type { ClickHouse } from './connect-clickhouse.ts'
 import {
   countsSql,
+  groupsSql,
   cursorOf,
   pageSql,
   percentilesSql,
@@ -94,6 +96,26 @@ class ClickHouseQuery implements LogQuery {
       const [minute = 0, count = 0, p50Ms = 0, p95Ms = 0, p99Ms = 0] = row.map(Number)
       return { minuteMs: minute * 1_000, count, p50Ms, p95Ms, p99Ms }
     })
+  }
+
+  async groups(filter: LogFilter, grouping: Grouping, asking?: Asking): Promise<Groups> {
+    const { clickHouse, tables } = this.#options
+    const sums = new GroupSums(filter, grouping)
+    const rows = await clickHouse.rows(groupsSql(tables, filter, grouping), asking?.signal)
+    for (const [step, word, verdict, destination, status, outcome, count] of rows) {
+      const kind = kindIn(word)
+      const record = {
+        kind,
+        destination: String(destination),
+        status: Number(status),
+        outcome: String(outcome),
+      }
+      const key = groupOf(record, grouping.by)
+      const isDelivered = verdict === 'delivered'
+      if (key !== undefined)
+        sums.add(key, { atMs: Number(step) * grouping.stepMs, kind, isDelivered, count: Number(count) })
+    }
+    return sums.result()
   }
 
   async status(): Promise<LogStatus> {

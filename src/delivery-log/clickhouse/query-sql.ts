@@ -1,3 +1,4 @@
+import type { Grouping } from '../groups.ts'
 import { BadCursorError, type LogFilter } from '../log-query.ts'
 import { type ColumnName, columns, hashSql, quoted, rowKey, type Tables } from './tables.ts'
 
@@ -52,6 +53,20 @@ export function countsSql(tables: Tables, filter: LogFilter): Asked {
   return {
     sql: `SELECT ${minuteSql} AS minute, kind, verdict, reason, sum(weight) FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY minute, kind, verdict, reason ORDER BY minute ${settingsOfFinal}`,
     params: where.params,
+  }
+}
+
+/** Returns the query for counts by step, kind and group. See `groupOf`. */
+export function groupsSql(tables: Tables, filter: LogFilter, { by, stepMs }: Grouping): Asked {
+  const where = conditionsOf(tables, filter)
+  const group = {
+    all: "'', 0, ''",
+    destination: "destination, 0, ''",
+    status: "'', status, outcome",
+  }[by]
+  return {
+    sql: `SELECT intDiv(toUnixTimestamp64Milli(at), {stepMs:Int64}) AS step, kind, verdict, ${group}, sum(weight) FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY 1, 2, 3, 4, 5, 6 ${settingsOfFinal}`,
+    params: { ...where.params, stepMs },
   }
 }
 

@@ -9,8 +9,9 @@ import {
   type MinutePercentiles,
   textOf,
 } from '../log-query.ts'
+import { type Grouping, groupOf, type Groups, GroupSums } from '../groups.ts'
 import type { LogRecord } from '../log-record.ts'
-import { kindOf, verdictOf } from '../block-reader.ts'
+import { kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
 import { slotPath, slotsIn } from './log-files.ts'
 import { msOfBucket, slotMs, slotOf } from './row.ts'
 import { type Found, type IdRange, SlotReader } from './slot-reader.ts'
@@ -59,7 +60,8 @@ export class IndexReader {
 
   *counts(filter: LogFilter): Steps<MinuteCount[]> {
     const sums = new Map<string, { -readonly [Name in keyof MinuteCount]: MinuteCount[Name] }>()
-    yield* this.#countEach(filter, false, (reader, { minute, shape, count }) => {
+    const how = { withDuration: false, minutes: 1 }
+    yield* this.#countEach(filter, how, (reader, { minute, shape, count }) => {
       const { kind, verdict, reason } = reader.shape(shape)
       const minuteMs = reader.slot * slotMs + minute * 60_000
       const key = `${minuteMs},${kind},${verdict},${reason}`
@@ -73,7 +75,8 @@ export class IndexReader {
 
   *percentiles(filter: LogFilter): Steps<MinutePercentiles[]> {
     const byMinute = new Map<number, Map<number, number>>()
-    yield* this.#countEach({ ...filter, kinds: ['attempted'] }, true, (reader, { minute, bucket, count }) => {
+    const how = { withDuration: true, minutes: 1 }
+    yield* this.#countEach({ ...filter, kinds: ['attempted'] }, how, (reader, { minute, bucket, count }) => {
       const minuteMs = reader.slot * slotMs + minute * 60_000
       const buckets = byMinute.get(minuteMs) ?? new Map<number, number>()
       byMinute.set(minuteMs, buckets)
@@ -82,6 +85,21 @@ export class IndexReader {
     return [...byMinute]
       .toSorted(([a], [b]) => a - b)
       .map(([minuteMs, buckets]) => ({ minuteMs, ...percentilesOf(buckets) }))
+  }
+
+  *groups(filter: LogFilter, grouping: Grouping): Steps<Groups> {
+    const sums = new GroupSums(filter, grouping)
+    // The minutes of a step are counted together, as far as they are in one slot.
+    const how = { withDuration: false, minutes: Math.min(60, grouping.stepMs / 60_000) }
+    yield* this.#countEach(filter, how, (reader, { minute, shape, count }) => {
+      const { destination, status, ...indexes } = reader.shape(shape)
+      const kind = kindOf(indexes.kind)
+      const key = groupOf({ kind, destination, status, outcome: outcomeOf(indexes.outcome) }, grouping.by)
+      if (key === undefined) return
+      const atMs = reader.slot * slotMs + minute * 60_000
+      sums.add(key, { atMs, kind, isDelivered: verdictOf(indexes.verdict) === 'delivered', count })
+    })
+    return sums.result()
   }
 
   *status(): Steps<Omit<LogStatus, 'behindMs'>> {
@@ -147,14 +165,14 @@ export class IndexReader {
 
   *#countEach(
     filter: LogFilter,
-    withDuration: boolean,
+    { withDuration, minutes }: { readonly withDuration: boolean; readonly minutes: number },
     take: (reader: SlotReader, counted: ReturnType<SlotReader['count']>[number]) => void,
   ): Steps<void> {
     for (const slot of this.#look()) {
       if (!isWithin(slot, filter)) continue
       this.#with(slot, (reader) => {
         const range: IdRange = reader.rangeOf(filter)
-        for (const counted of reader.count(filter, range, withDuration)) take(reader, counted)
+        for (const counted of reader.count(filter, range, withDuration, minutes)) take(reader, counted)
       })
       yield
     }

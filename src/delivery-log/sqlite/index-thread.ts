@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { BadCursorError, isQueryFault, type LogFilter } from '../log-query.ts'
+import type { Grouping } from '../groups.ts'
 import { IndexReader, type Steps } from './index-reader.ts'
 import { IndexWriter } from './index-writer.ts'
 
@@ -58,6 +59,7 @@ export type ReadOrder = { readonly id: number } & (
       readonly page: { limit: number; cursor?: string | undefined }
     }
   | { readonly ask: 'counts' | 'percentiles'; readonly filter: LogFilter }
+  | { readonly ask: 'groups'; readonly filter: LogFilter; readonly grouping: Grouping }
   | { readonly ask: 'status' }
   /** Abandons the query with this id, because the caller doesn't wait for its answer any more. */
   | { readonly ask: 'nothing' }
@@ -176,6 +178,8 @@ function stepsOf(reader: IndexReader, order: Exclude<ReadOrder, { ask: 'nothing'
       return reader.counts(order.filter)
     case 'percentiles':
       return reader.percentiles(order.filter)
+    case 'groups':
+      return reader.groups(order.filter, order.grouping)
     case 'status':
       return reader.status()
   }

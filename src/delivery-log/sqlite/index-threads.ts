@@ -126,6 +126,7 @@ export function openIndexQuery({
     search: (filter, page, asking) => ask({ ask: 'search', filter, page }, asking),
     counts: (filter, asking) => ask({ ask: 'counts', filter }, asking),
     percentiles: (filter, asking) => ask({ ask: 'percentiles', filter }, asking),
+    groups: (filter, grouping, asking) => ask({ ask: 'groups', filter, grouping }, asking),
     status: async () => ({
       ...(await ask<Omit<LogStatus, 'behindMs'>>({ ask: 'status' })),
       behindMs: behindMs(),

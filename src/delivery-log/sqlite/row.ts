@@ -48,9 +48,12 @@ export function atMsOf(slot: number, id: number): number {
   return slot * slotMs + Math.floor(id / perMs)
 }
 
-/** Returns the SQL expression for the minute within a slot, which is one hour. `column` has ids. */
-export function minuteSql(column: string): string {
-  return `${column} / ${60_000 * perMs}`
+/**
+ * Returns the SQL expression for the number of the step within a slot, which is one hour. `column` has ids.
+ * `minutes`: the length of a step.
+ */
+export function stepSql(column: string, minutes: number): string {
+  return `${column} / ${60_000 * perMs * minutes}`
 }
 
 /** Returns the SQL expression for the bucket of the duration. `column` has ids. */

@@ -2,7 +2,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
 import type { LogFilter } from '../log-query.ts'
 import { dueMsOf, logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
-import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, minuteSql, readDetail, slotMs } from './row.ts'
+import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, stepSql, readDetail, slotMs } from './row.ts'
 
 /**
  * A range of rows of a slot, which is the file of one hour. The ids of these rows are at least `from` and
@@ -96,14 +96,14 @@ export class SlotReader {
 
   /**
    * Counts deliveries by minute and by shape (row of the table `shapes`). If `withDuration` is true, also
-   * counts them by the bucket of the duration.
+   * counts them by the bucket of the duration. `minutes`: how many minutes are counted together.
    */
-  count(filter: LogFilter, range: IdRange, withDuration: boolean): Counted[] {
+  count(filter: LogFilter, range: IdRange, withDuration: boolean, minutes = 1): Counted[] {
     if (filter.messageId !== undefined || filter.user !== undefined) return this.#countFound(filter, range)
     const shapes = this.#shapesOf(filter)
     if (shapes?.length === 0) return []
     const bucket = withDuration ? bucketSql('id') : '0'
-    const select = `SELECT ${minuteSql('id')} AS minute, s AS shape, ${bucket} AS bucket, count(*) AS count FROM r INDEXED BY rs`
+    const select = `SELECT ${stepSql('id', minutes)} AS step, s AS shape, ${bucket} AS bucket, count(*) AS count FROM r INDEXED BY rs`
     const where = 'id >= ? AND id < ? GROUP BY 2, 1, 3'
     const { from, before } = range
     const rows =
@@ -113,12 +113,14 @@ export class SlotReader {
     // A row with a weight over 1 stands for several deliveries. For such rows, the deliveries after the first
     // are added here.
     const heavy = this.#all(
-      `SELECT ${minuteSql('w.id')} AS minute, r.s AS shape, ${withDuration ? bucketSql('w.id') : '0'} AS bucket, sum(w.n - 1) AS count FROM w JOIN r ON r.id = w.id WHERE w.id >= ? AND w.id < ? GROUP BY 1, 2, 3`,
+      `SELECT ${stepSql('w.id', minutes)} AS step, r.s AS shape, ${withDuration ? bucketSql('w.id') : '0'} AS bucket, sum(w.n - 1) AS count FROM w JOIN r ON r.id = w.id WHERE w.id >= ? AND w.id < ? GROUP BY 1, 2, 3`,
       from,
       before,
     )
     const wanted = shapes === undefined ? undefined : new Set(shapes)
-    return [...rows, ...heavy].map(countedOf).filter(({ shape }) => wanted?.has(shape) ?? true)
+    return [...rows, ...heavy]
+      .map((row) => countedOf(row, minutes))
+      .filter(({ shape }) => wanted?.has(shape) ?? true)
   }
 
   shape(shape: number): Shape {
@@ -269,9 +271,14 @@ export class SlotReader {
 const maxOfMessage = 10_000
 const empty = new Uint8Array(1)
 
-function countedOf(row: Record<string, unknown>): Counted {
-  const { minute, shape, bucket, count } = row
-  return { minute: Number(minute), shape: Number(shape), bucket: Number(bucket), count: Number(count) }
+function countedOf(row: Record<string, unknown>, minutes: number): Counted {
+  const { step, shape, bucket, count } = row
+  return {
+    minute: Number(step) * minutes,
+    shape: Number(shape),
+    bucket: Number(bucket),
+    count: Number(count),
+  }
 }
 
 /** Returns those conditions of a filter that concern the columns of the table `shapes`. */

@@ -57,6 +57,14 @@ export function describeOutcome(outcome: Outcome): string {
   }
 }
 
+/**
+ * Describes an outcome in a text that a customer may read. The text names no address that isn't allowed. If
+ * it did, a customer could use a URL with an internal name to learn the private address of this name.
+ */
+export function describeForCustomer(outcome: Outcome): string {
+  return outcome.kind === 'address' ? 'address not allowed' : describeOutcome(outcome)
+}
+
 /** An outcome for which the proxy or the system of this process is to blame. Nothing was sent. */
 export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' }>
 

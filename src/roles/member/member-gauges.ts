@@ -2,6 +2,8 @@ import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { AudienceUnits } from '../../audience/unit/units.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
+import type { HookAnswers } from '../../health/hook-answers.ts'
+import type { WorstFailing } from '../../health/worst-failing.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
 import { shortTopicName } from '../../topics/topics.ts'
@@ -24,6 +26,7 @@ import type { Stalls } from '../start/stalls.ts'
 import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import {
   showBehind,
+  showFailing,
   showOpenHooks,
   showRefusing,
   showRetentionUsed,
@@ -49,6 +52,8 @@ export type ShownMember = {
   readonly firstSyncs: FirstSyncs
   readonly replays: Replays
   readonly refusals: Refusals | undefined
+  readonly answers: HookAnswers
+  readonly worst: WorstFailing
   /** The detection of repeated messages. If `undefined`, repeats are delivered. */
   readonly repeats: Repeats | undefined
 }
@@ -81,7 +86,8 @@ export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   metrics.repeatsReach.set((member.repeats?.reachMs(Date.now()) ?? 0) / 1_000)
 }
 
-function showDeliveries(metrics: WorkerMetrics, { pipeline, outbound, intake, stalls }: ShownMember): void {
+function showDeliveries(metrics: WorkerMetrics, member: ShownMember): void {
+  const { pipeline, outbound, intake, stalls, answers, worst, catalog } = member
   metrics.inFlight.set(pipeline.inFlight)
   metrics.queued.set(pipeline.queued)
   metrics.idleConnections.set(outbound.open.idle)
@@ -92,7 +98,9 @@ function showDeliveries(metrics: WorkerMetrics, { pipeline, outbound, intake, st
   metrics.heldRecords.set(pipeline.held.records + intake.held.records)
   metrics.heldBytes.set(pipeline.held.bytes + intake.held.bytes)
   metrics.waitingForSchema.set(intake.held.partitions)
-  showOpenHooks(metrics, pipeline.openHooks())
+  const open = pipeline.openHooks()
+  showOpenHooks(metrics, open)
+  showFailing(metrics, worst.choose(answers.failing(open, catalog()), Date.now()))
 }
 
 type PartitionState = GroupConsumer['partitions'] extends Iterable<infer State> ? State : never

@@ -10,6 +10,7 @@ type AskedConsumer = Pick<
   | 'isMember'
   | 'checkInTouch'
   | 'endSeenMs'
+  | 'partitions'
   | 'setFull'
   | 'setCongested'
   | 'setPartitionFull'
@@ -34,6 +35,10 @@ export class GroupPort implements AskedConsumer {
 
   get isMember(): boolean {
     return this.#consumer?.isMember ?? false
+  }
+
+  get partitions(): GroupConsumer['partitions'] {
+    return this.#consumer?.partitions ?? []
   }
 
   checkInTouch(): boolean {

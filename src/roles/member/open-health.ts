@@ -4,9 +4,15 @@ import { untilAborted } from '../../async/until-aborted.ts'
 import { within } from '../../async/within.ts'
 import type { Config } from '../../config/schema.ts'
 import { encodeHealth, type HealthRecord } from '../../health/health-record.ts'
+import type { FailingReporter } from '../../health/failing-reporter.ts'
+import type { FailingFacts, HookAnswers } from '../../health/hook-answers.ts'
+import type { FailingWord, LimitWord, ProcessWord } from '../../health/health-record.ts'
 import type { DestinationFacts, Facts, Reporter } from '../../health/reporter.ts'
 import { type RecordProducer, startProducer, whileAnyFails } from '../../kafka/produce/producer.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
+import { buildInfo } from '../../telemetry/build-info.ts'
 import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
 import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { KafkaClient } from '../operations/replay-jobs.ts'
@@ -16,13 +22,20 @@ export type OpenHealthOptions = {
   readonly config: Config
   readonly log: Logger
   readonly kafka: KafkaClient
+  readonly catalog: () => Catalog
   readonly reporter: Reporter
+  readonly answers: HookAnswers
+  readonly failing: FailingReporter
+  readonly group: Pick<GroupConsumer, 'partitions'>
   readonly waiting: Pick<WaitingQueues, 'backlogs' | 'oldestOf' | 'learnTimes' | 'readyUnits'>
-  readonly pipeline: Pick<Pipeline, 'lanes' | 'lowered' | 'paceOf' | 'waitingFor'>
+  readonly pipeline: Pick<Pipeline, 'lanes' | 'lowered' | 'openHooks' | 'paceOf' | 'waitingFor'>
 }
 
 /** The part of a member that tells other processes what it knows of destinations. */
 export type OpenHealth = { stop(): Promise<void> }
+
+/** What a process tells of itself beside its units and its lag. */
+type ProcessFacts = Pick<ProcessWord, 'version' | 'startedMs' | 'failing' | 'untold'>
 
 /** Time between two reports, in milliseconds. */
 const everyMs = 3_000
@@ -35,8 +48,9 @@ const stopWithinMs = 500
  * waits if this topic can't be written.
  */
 export function openHealth(options: OpenHealthOptions): OpenHealth {
-  const { config, log, kafka, reporter, waiting } = options
+  const { config, log, kafka, reporter, failing, waiting } = options
   const topic = topicNames(config).health
+  const build = { version: buildInfo().version, startedMs: Math.round(performance.timeOrigin) }
   const stopping = new AbortController()
   const { signal } = stopping
   let producer: RecordProducer | undefined
@@ -59,7 +73,7 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
   async function run(): Promise<void> {
     while (!signal.aborted) {
       const startedMs = performance.now()
-      const records = reporter.report(factsOf(options), Date.now())
+      const records = reportOf(options, build, Date.now())
       const tookMs = performance.now() - startedMs
       try {
         // What is true of the process comes last: it says that the rest is written.
@@ -70,6 +84,7 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
         if (signal.aborted) break
         log.debug({ err: error }, 'what waits of each destination can not be told, trying again')
         reporter.forget()
+        failing.forget()
       }
       await delay(Math.max(everyMs, tookMs / mostOfTime), undefined, { signal }).catch(() => undefined)
     }
@@ -82,31 +97,74 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
       await running
       await within(
         stopWithinMs,
-        write(reporter.end()).catch(() => undefined),
+        write([...reporter.end(), ...failing.end()]).catch(() => undefined),
       )
       await within(stopWithinMs, producer?.stop() ?? Promise.resolve())
     },
   }
 }
 
-/** Returns what this process has to tell now. */
-function factsOf({ config, waiting, pipeline }: OpenHealthOptions): Facts {
+/** Returns the records to write now. The word about the process comes last. */
+function reportOf(options: OpenHealthOptions, build: ProcessFacts, nowMs: number): readonly HealthRecord[] {
+  const { catalog, reporter, answers, failing, pipeline } = options
+  const lowered = new Set(pipeline.lowered())
+  const facts = answers.failing(pipeline.openHooks(), catalog())
+  const words = new Map(
+    [...facts].map(([id, fact]) => [id, failingWord(fact, limitOf(id, pipeline, lowered))]),
+  )
+  const { records, ...counts } = failing.report(words, nowMs)
+  return [...records, ...reporter.report(factsOf(options, lowered, { ...build, ...counts }), nowMs)]
+}
+
+function failingWord({ hooks, nextMs }: FailingFacts, limit: LimitWord | undefined): FailingWord {
+  return { hooks, ...(nextMs !== undefined && { nextMs }), ...(limit !== undefined && { limit }) }
+}
+
+function limitOf(
+  destinationId: string,
+  pipeline: Pick<Pipeline, 'paceOf'>,
+  lowered: ReadonlySet<string>,
+): LimitWord | undefined {
+  const pace = pipeline.paceOf(destinationId)
+  return (
+    pace && {
+      inFlight: pace.inFlight,
+      ...(pace.perSecond !== undefined && { perSecond: Math.round(pace.perSecond * 1_000) / 1_000 }),
+      isLowered: lowered.has(destinationId),
+    }
+  )
+}
+
+/** Returns what this process has to tell of itself. What waits in the queues of destinations is no lag. */
+function processOf({ config, waiting, group }: OpenHealthOptions, counts: ProcessFacts): ProcessWord {
+  const topic = topicNames(config).waiting
+  const read = [...group.partitions].filter((one) => !one.isWaiting && one.topic !== topic)
+  const fresh = read.filter(({ waitMs }) => waitMs === 0)
+  const oldest = fresh.flatMap(({ oldestUnsettledMs }) => (oldestUnsettledMs > 0 ? [oldestUnsettledMs] : []))
+  return {
+    units: [...waiting.readyUnits],
+    of: config.topics.partitions,
+    lag: lagOf(fresh),
+    ...(oldest.length > 0 && { oldestMs: Math.min(...oldest) }),
+    retrying: lagOf(read.filter(({ waitMs }) => waitMs > 0)),
+    ...counts,
+  }
+}
+
+function lagOf(partitions: readonly { readonly lag: number }[]): number {
+  return partitions.reduce((sum, { lag }) => sum + lag, 0)
+}
+
+/** Returns what this process has to tell of destinations of which something waits, or that take less. */
+function factsOf(options: OpenHealthOptions, lowered: ReadonlySet<string>, counts: ProcessFacts): Facts {
+  const { waiting, pipeline } = options
   const backlogs = waiting.backlogs()
   const lanes = new Map([...pipeline.lanes()].map((lane) => [lane.destinationId, lane]))
-  const lowered = new Set(pipeline.lowered())
   const destinations = new Map<string, DestinationFacts>()
   for (const id of new Set([...backlogs.keys(), ...lanes.keys(), ...lowered])) {
     const { messages, replayed } = backlogs.get(id) ?? { messages: 0, replayed: 0 }
-    const pace = pipeline.paceOf(id)
-    destinations.set(id, {
-      messages: messages + pipeline.waitingFor(id),
-      replayed,
-      limit: pace && {
-        inFlight: pace.inFlight,
-        ...(pace.perSecond !== undefined && { perSecond: Math.round(pace.perSecond * 1_000) / 1_000 }),
-        isLowered: lowered.has(id),
-      },
-    })
+    const limit = limitOf(id, pipeline, lowered)
+    destinations.set(id, { messages: messages + pipeline.waitingFor(id), replayed, limit })
   }
   return {
     destinations,
@@ -116,6 +174,6 @@ function factsOf({ config, waiting, pipeline }: OpenHealthOptions): Facts {
       const inQueue = waiting.oldestOf(id)
       return inQueue === undefined ? undefined : Math.min(inQueue, inLane ?? inQueue)
     },
-    process: { units: [...waiting.readyUnits], of: config.topics.partitions },
+    process: processOf(options, counts),
   }
 }

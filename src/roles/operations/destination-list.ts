@@ -1,125 +1,95 @@
-import { isPauseInForce, mayBeGone } from '../../catalog/auto-pause.ts'
-import type { Catalog, Destination, DestinationState } from '../../catalog/catalog.ts'
-import type { Config } from '../../config/schema.ts'
-import { healthData } from './destination-health.ts'
+import type { Destination } from '../../catalog/catalog.ts'
+import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
+import { healthData, hookData } from './condition-text.ts'
+import { type AssessedDestination, worstFirst } from './destination-conditions.ts'
 import type { KnownHealth } from './health-reading.ts'
-import type { DeskAnswer } from './replay-desk.ts'
-import { hookContentsOf } from '../../delivery/hook-content.ts'
-import type { GoneByDestination, PausedDestination } from './pause-desk.ts'
-import { autoPauseTermsOf } from '../start/settings.ts'
 
 /** The destinations to list. A field that is `undefined` excludes none. */
 export type ListQuery = {
   readonly destinationId?: string | undefined
   readonly sourceId?: string | undefined
+  /** A state, a condition, or `waiting` for destinations of which messages wait for their turn. */
   readonly state?: string | undefined
-  /** The list has only ids that come after this text, in the order of their UTF-16 code units. */
+  /** A text that the id, the name or the origin of a URL has, in upper or lower case. */
+  readonly search?: string | undefined
+  readonly label?: LabelSelector | undefined
+  /** The worst come first. Otherwise, the order is that of the ids, by their UTF-16 code units. */
+  readonly isByWorst?: boolean | undefined
+  /** The list has only ids that come after this text. */
   readonly after?: string | undefined
+  /** The list has only destinations that come after the first so many. */
+  readonly skip?: number | undefined
   readonly limit: number
 }
 
-/** A destination of the catalog. `state` is `auto_paused` if Sluice has paused a destination that is `on`. */
-export type ListedDestination = {
-  readonly destination: Destination
-  readonly state: DestinationState
-  /** The ids of its hooks that have answered 410 (Gone). */
-  readonly goneHooks: readonly string[]
-}
-
-/** A part of a list. `next`: the value of `after` for the next part; `undefined` if there are no more. */
-export type ListPart = { readonly listed: readonly ListedDestination[]; readonly next: string | undefined }
-
-/** Tells which destinations Sluice has paused. */
-export type Pauses = {
-  /** False if this can't be found out, because there is no topic of notices, or no right to read it. */
-  readonly areKnown: boolean
-  has(destination: Destination): boolean
-  /** Returns the ids of the destination's hooks that have answered 410 (Gone), and so get no requests. */
-  goneHooks(destination: Destination): readonly string[]
-}
-
-/** Returns the pauses and gone hooks that workers honour, from what the desk knows. */
-export function pausesOf(
-  paused: DeskAnswer<readonly PausedDestination[]>,
-  gone: DeskAnswer<GoneByDestination>,
-  config: Config,
-): Pauses {
-  if (!paused.ok || !gone.ok) return { areKnown: false, has: () => false, goneHooks: () => [] }
-  const terms = autoPauseTermsOf(config)
-  const pauses = new Map(paused.value.map(({ destinationId, pause }) => [destinationId, pause]))
-  function goneHooks(destination: Destination): readonly string[] {
-    const records = gone.ok && mayBeGone(destination, terms) ? gone.value.get(destination.id) : undefined
-    if (records === undefined) return []
-    const contents = hookContentsOf(destination)
-    return [...records].flatMap(([id, { content }]) => (contents.get(id) === content ? [id] : []))
-  }
-  return {
-    areKnown: true,
-    has(destination) {
-      const pause = pauses.get(destination.id)
-      const isPaused = pause !== undefined && isPauseInForce(destination, pause, terms)
-      return isPaused || goneHooks(destination).length === destination.hooks.length
-    },
-    goneHooks,
-  }
+/**
+ * A part of a list. `next`: the id of the last destination; `undefined` if there are no more. `total`: how
+ * many destinations the whole list has.
+ */
+export type ListPart = {
+  readonly listed: readonly AssessedDestination[]
+  readonly next: string | undefined
+  readonly total: number
 }
 
 /**
- * Lists destinations in the order of their ids. So the parts of a list fit together, even if the catalog
- * changes in between.
+ * Lists destinations, which are given in the order of their ids. By ids, the parts of a list fit together
+ * even if the catalog changes in between. The worst may change their places meanwhile.
  */
-export function listDestinations(
-  { destinations }: Catalog,
-  pauses: Pauses,
-  { destinationId, sourceId, state, after, limit }: ListQuery,
-): ListPart {
-  const meant = [...destinations.values()].filter(
-    ({ id, sources }) =>
-      (destinationId === undefined || id === destinationId) &&
-      (sourceId === undefined || sources.includes(sourceId)) &&
-      (after === undefined || id > after),
-  )
-  const listed: ListedDestination[] = []
-  for (const destination of meant.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
-    const present = stateOf(destination, pauses)
-    if (state !== undefined && present !== state) continue
-    if (listed.length === limit) return { listed, next: listed.at(-1)?.destination.id }
-    listed.push({ destination, state: present, goneHooks: pauses.goneHooks(destination) })
-  }
-  return { listed, next: undefined }
+export function listDestinations(all: readonly AssessedDestination[], query: ListQuery): ListPart {
+  const { after, skip = 0, limit } = query
+  const isMeant = filterOf(query)
+  const meant = all.filter(isMeant)
+  const sorted = query.isByWorst === true ? meant.toSorted(worstFirst) : meant
+  const rest = after === undefined ? sorted : sorted.filter(({ destination: { id } }) => id > after)
+  const listed = rest.slice(skip, skip + limit)
+  const next = rest.length > skip + limit ? listed.at(-1)?.destination.id : undefined
+  return { listed, next, total: meant.length }
 }
 
-function stateOf(destination: Destination, pauses: Pauses): DestinationState {
-  // The catalog of a worker may already have the automatic pauses, and may be seconds late.
-  const isOn = destination.state === 'on' || destination.state === 'auto_paused'
-  if (!isOn) return destination.state
-  return pauses.has(destination) ? 'auto_paused' : 'on'
+function filterOf({ destinationId, sourceId, state, search, label }: ListQuery) {
+  const text = search?.toLowerCase()
+  return (one: AssessedDestination): boolean => {
+    const { id, sources, labels } = one.destination
+    return (
+      (destinationId === undefined || id === destinationId) &&
+      (sourceId === undefined || sources.includes(sourceId)) &&
+      (state === undefined || isIn(state, one)) &&
+      (label === undefined || isSelected(labels, label)) &&
+      (text === undefined || textsOf(one.destination).some((own) => own.toLowerCase().includes(text)))
+    )
+  }
+}
+
+function isIn(state: string, { state: present, condition, health }: AssessedDestination): boolean {
+  if (state === 'waiting') return (health.messages ?? 0) > 0
+  return state === present || state === condition
+}
+
+function textsOf({ id, name, hooks }: Destination): readonly string[] {
+  return [id, name, ...hooks.map(({ origin }) => origin)]
 }
 
 /**
  * Returns a destination as the HTTP API and `--json` show it. The result has no secrets. Of each hook it has
  * only the origin, because the path of a URL may be secret.
  */
-export function destinationData(
-  { destination, state, goneHooks }: ListedDestination,
-  health: KnownHealth,
-): object {
-  const { id, name, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } = destination
+export function destinationData(assessed: AssessedDestination, known: KnownHealth): object {
+  const { destination, state } = assessed
+  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } =
+    destination
   return {
     id,
     name,
     state,
+    labels: labels ?? {},
     sources,
     filter: filter ?? null,
     isSigned: sharedSecret !== undefined,
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
-    hooks: hooks.map(({ id: hookId, origin }) => ({
-      id: hookId,
-      origin,
-      isGone: goneHooks.includes(hookId),
-    })),
-    health: healthData(health, id, state),
+    hooks: hooks.map((hook) => hookData(assessed, hook)),
+    health: healthData(assessed, known),
   }
 }

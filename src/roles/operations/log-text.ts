@@ -1,4 +1,5 @@
 import { timeOf } from '../../delivery-log/lines.ts'
+import type { Groups } from '../../delivery-log/groups.ts'
 import type { LogFilter } from '../../delivery-log/log-query.ts'
 import { logKinds, type LogRecord } from '../../delivery-log/log-record.ts'
 import type { LogMinute } from '../../delivery-log/minutes.ts'
@@ -62,6 +63,12 @@ export function minuteData({ minuteMs, p50Ms, p95Ms, p99Ms, ...counts }: LogMinu
   const hasAttempts = counts.succeeded + counts.failed > 0
   const durationMs = hasAttempts ? { p50: p50Ms, p95: p95Ms, p99: p99Ms } : null
   return { minute: timeOf(minuteMs), ...counts, durationMs }
+}
+
+/** Returns grouped counts as an answer has them. All lists have a number for each of `times`. */
+export function groupsData({ fromMs, steps, groups, others }: Groups, stepMs: number): object {
+  const times = Array.from({ length: steps }, (_, step) => timeOf(fromMs + step * stepMs))
+  return { times, groups, others }
 }
 
 /**

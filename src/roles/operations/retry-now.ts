@@ -1,7 +1,7 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { RecallOrder } from '../../recall/order-record.ts'
 import { noticesReadEveryMs } from '../start/settings.ts'
-import type { Pauses } from './destination-list.ts'
+import type { Pauses } from './known-pauses.ts'
 import { type AskedRetry, timeOf } from './pause-desk.ts'
 import type { DeskRefusal } from './replay-desk.ts'
 

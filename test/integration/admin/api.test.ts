@@ -276,6 +276,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   const hook = { id: '', url: 'https://example.com/', origin: '', path: '', headers: [] }
   const urls = urlsDigestOf({ hooks: [hook] })
   const { sinceMs, atMs } = await writePause('erp', { prefix: scene.prefix, urls })
+  const readAtMs = Date.now()
   const paused = {
     destination: 'erp',
     since: new Date(sinceMs).toISOString(),
@@ -291,11 +292,16 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     expect(json['areAutoPausesKnown']).toBe(true)
     return listed.map(({ id, state }) => `${id} ${state}`)
   }
+  // The list is answered from memory, and says since when it is.
+  await until('it has read the pause', async () => {
+    const { json } = await call('GET', '/v1/destinations?limit=1', { token: tokens.read })
+    return Date.parse(String(json['asOf'])) > readAtMs
+  })
   expect(await statesOf('')).toEqual(['away off', 'erp auto_paused', 'tested on'])
   expect(await statesOf('?state=auto_paused')).toEqual(['erp auto_paused'])
   const { stdout } = await runToEnd(['destinations', 'list', '--source', 'shop'], scene.variables)
   expect(stdout).toMatch(
-    /^destination +state .*\naway +off .*\nerp +auto_paused +\? +https:\/\/example.com +shop\n/,
+    /^destination +state +condition .*\naway +off +off .*\nerp +auto_paused +auto_paused +\? +https:\/\/example.com +shop\n/,
   )
   const path = '/v1/destinations/erp/resume'
   const resumed = await call('POST', path, { token: tokens.operate })

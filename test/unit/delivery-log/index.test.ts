@@ -50,6 +50,7 @@ function open(path: string): LogQuery {
     search: async (filter, page) => answerNow(reader.search(filter, page)),
     counts: async (filter) => answerNow(reader.counts(filter)),
     percentiles: async (filter) => answerNow(reader.percentiles(filter)),
+    groups: async (filter, grouping) => answerNow(reader.groups(filter, grouping)),
     status: async () => ({ ...answerNow(reader.status()), behindMs: -1 }),
     close: async () => reader.close(),
   }

@@ -1,44 +1,12 @@
 import { expect, test } from 'vitest'
 import type { DeadReason } from '../../../src/message/dead-letter-reasons.ts'
-import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { judge } from '../../../src/delivery/outcomes/verdict.ts'
 import { type EgressOutage, Watch } from '../../../src/notices/watch.ts'
-import { Delivery, PendingRecord } from '../../../src/pipeline/delivery.ts'
 import type { OpenHook } from '../../../src/pipeline/pipeline-ports.ts'
+import { deliveryOf, idleRecord as record } from '../../support/idle-delivery.ts'
 
 const minute = 60_000
-const record: HeldRecord = {
-  topic: 'events',
-  partition: 0,
-  offset: 0,
-  timestampMs: 0,
-  isLate: false,
-  isAbandoned: false,
-  settle() {},
-  giveBack() {},
-}
-
-function deliveryOf(sourceId: string, destinationId: string): Delivery {
-  const state = {
-    sourceId,
-    destinationId,
-    messageId: 'm',
-    kind: 'track',
-    nextRung: 0,
-    attempts: 1,
-    firstSeenMs: 0,
-    expiresAtMs: 0,
-    failedHooks: [],
-    notBeforeMs: new Map(),
-    lastOutcome: '',
-    origin: record,
-  }
-  const pending = new PendingRecord(record, 1, 0, { ended() {}, detached() {}, onlyNoted: () => false })
-  const lane = { cap: 1, laneClass: 'fresh', rate: undefined } as const
-  return new Delivery(state, { pending, key: null, body: Buffer.alloc(0), lane })
-}
-
 /**
  * Starts the watch of one worker, on a monotonic clock that only the test moves. `aheadMs`: how far the
  * machine's clock is ahead of this monotonic clock.

@@ -10,7 +10,8 @@ function failing(error: Error): LogQuery {
   const fail = async (): Promise<never> => {
     throw error
   }
-  return { find: fail, search: fail, counts: fail, percentiles: fail, status: fail, close: async () => {} }
+  const asks = { find: fail, search: fail, counts: fail, percentiles: fail, groups: fail, status: fail }
+  return { ...asks, close: async () => {} }
 }
 
 const unanswered = {

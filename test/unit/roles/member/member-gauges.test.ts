@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { createCatalog } from '../../../../src/catalog/catalog.ts'
 import { readConfig } from '../../../../src/config/read.ts'
+import { HookAnswers } from '../../../../src/health/hook-answers.ts'
+import { WorstFailing } from '../../../../src/health/worst-failing.ts'
 import type { PartitionState } from '../../../../src/kafka/partitions/partition-state.ts'
 import { showMember, type ShownMember } from '../../../../src/roles/member/member-gauges.ts'
 import { createWorkerMetrics } from '../../../../src/telemetry/worker-metrics.ts'
@@ -47,6 +49,8 @@ async function shown(partitions: readonly PartitionState[], name: string): Promi
     firstSyncs: { progress: [] },
     replays: { running: 0 },
     repeats: undefined,
+    answers: new HookAnswers(Date.now),
+    worst: new WorstFailing(),
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the gauges read no other members
   showMember(metrics, member as unknown as ShownMember)

@@ -7,6 +7,7 @@ function consumer() {
   return {
     told,
     isMember: true,
+    partitions: [],
     checkInTouch: () => false,
     endSeenMs: () => 7,
     pulled: () => undefined,
@@ -22,6 +23,7 @@ test('until the consumer starts, this process is no member, owns nothing, and ma
   const group = new GroupPort()
   group.setPartitionFull('events', 1, true)
   expect([group.isMember, group.checkInTouch(), group.endSeenMs('events', 1)]).toEqual([false, true, 0])
+  expect([...group.partitions]).toEqual([])
 })
 
 test('a consumer that starts fetches nothing if the buffer is full already', () => {

@@ -2,12 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { parseCatalog } from '../../../../src/catalog/parse.ts'
 import { urlsDigestOf } from '../../../../src/catalog/auto-pause.ts'
 import { readConfig } from '../../../../src/config/read.ts'
+import { assess } from '../../../../src/roles/operations/destination-conditions.ts'
 import {
   destinationData,
   listDestinations,
-  type Pauses,
-  pausesOf,
+  type ListQuery,
 } from '../../../../src/roles/operations/destination-list.ts'
+import { type Pauses, pausesOf } from '../../../../src/roles/operations/known-pauses.ts'
 
 const parsed = parseCatalog(
   `
@@ -15,6 +16,7 @@ sources: [{ id: shop }, { id: app }]
 destinations:
   - id: crm
     name: Customer relations
+    labels: { tenant: acme }
     sources: [shop, app]
     sharedSecret: hidden-secret
     filter: { types: [track] }
@@ -28,11 +30,16 @@ destinations:
 )
 if (!parsed.ok) throw new Error('the catalog has faults')
 const { catalog } = parsed
-const none: Pauses = { areKnown: true, has: () => false, goneHooks: () => [] }
+const none: Pauses = { areKnown: true, has: () => false, goneHooks: () => [], pauseOf: () => undefined }
+const nothing = { board: undefined, nowMs: 0 }
 
-function idsOf(query: Partial<Parameters<typeof listDestinations>[2]>, paused = none) {
-  const { listed, next } = listDestinations(catalog, paused, { limit: 100, ...query })
-  return { ids: listed.map(({ destination, state }) => `${destination.id} ${state}`), next }
+function listed(query: ListQuery, paused = none) {
+  return listDestinations(assess(catalog, paused, nothing), query)
+}
+
+function idsOf(query: Partial<ListQuery>, paused = none) {
+  const { listed: part, next } = listed({ limit: 100, ...query }, paused)
+  return { ids: part.map(({ destination, state }) => `${destination.id} ${state}`), next }
 }
 
 describe('the list', () => {
@@ -46,6 +53,12 @@ describe('the list', () => {
     [{ sourceId: 'app' }, ['crm on', 'mail on', 'sms paused']],
     [{ state: 'paused' }, ['sms paused']],
     [{ sourceId: 'app', state: 'on' }, ['crm on', 'mail on']],
+    [{ search: 'RELATIONS' }, ['crm on']],
+    [{ search: 'example.com' }, ['crm on', 'erp off', 'mail on', 'sms paused']],
+    [{ search: 'hidden' }, []],
+    [{ label: { key: 'tenant', value: 'acme' } }, ['crm on']],
+    [{ state: 'unknown' }, ['crm on', 'mail on']],
+    [{ state: 'waiting' }, []],
   ])('has only what %o asks for', (query, ids) => {
     expect(idsOf(query)).toEqual({ ids, next: undefined })
   })
@@ -73,24 +86,21 @@ describe('the list', () => {
   })
 })
 
+function isShown(urls: string, autoPause: string): boolean {
+  const read = readConfig({ env: { SLUICE_NOTICES_AUTO_PAUSE: autoPause } })
+  if (!read.ok) throw new Error(read.message)
+  const pause = { sinceMs: 1, atMs: 2, urls, lastOutcome: 'timeout', readTo: 0 }
+  const pauses = pausesOf(
+    { ok: true, value: [{ destinationId: 'mail', pause }] },
+    { ok: true, value: new Map() },
+    read.config,
+  )
+  return listed({ destinationId: 'mail', limit: 1 }, pauses).listed[0]?.state === 'auto_paused'
+}
+
 describe('a pause', () => {
   const mail = catalog.destinations.get('mail')
   const digest = mail === undefined ? '' : urlsDigestOf(mail)
-
-  function isShown(urls: string, autoPause: string): boolean {
-    const read = readConfig({ env: { SLUICE_NOTICES_AUTO_PAUSE: autoPause } })
-    if (!read.ok) throw new Error(read.message)
-    const pause = { sinceMs: 1, atMs: 2, urls, lastOutcome: 'timeout', readTo: 0 }
-    const pauses = pausesOf(
-      { ok: true, value: [{ destinationId: 'mail', pause }] },
-      { ok: true, value: new Map() },
-      read.config,
-    )
-    return (
-      listDestinations(catalog, pauses, { destinationId: 'mail', limit: 1 }).listed[0]?.state ===
-      'auto_paused'
-    )
-  }
 
   test('is shown if workers honour it', () => expect(isShown(digest, '120h')).toBe(true))
   test('of other URLs is not shown', () => expect(isShown('other', '120h')).toBe(false))
@@ -98,21 +108,27 @@ describe('a pause', () => {
 })
 
 test('a destination is shown without its secrets', () => {
-  const [crm] = listDestinations(catalog, none, { limit: 1 }).listed
-  const data = crm && destinationData(crm, { board: undefined, nowMs: 0 })
+  const [crm] = listed({ limit: 1 }).listed
+  const data = crm && destinationData(crm, nothing)
   expect(data).toEqual({
     id: 'crm',
     name: 'Customer relations',
     state: 'on',
+    labels: { tenant: 'acme' },
     sources: ['shop', 'app'],
     filter: { types: ['track'], events: undefined },
     isSigned: true,
     strategy: 'all',
     maxInFlight: 64,
     rateLimit: { perSecond: 50, burst: 50 },
-    hooks: [{ id: 'primary', origin: 'https://example.com', isGone: false }],
+    hooks: [{ id: 'primary', origin: 'https://example.com', isGone: false, failing: null }],
     // Nobody tells what waits, and that is said.
     health: {
+      condition: 'unknown',
+      since: null,
+      why: 'not all workers tell',
+      nextTryAt: null,
+      secretEndsAt: null,
       asOf: null,
       waiting: null,
       oldestWaitingSince: null,

@@ -1,0 +1,102 @@
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { readSelector } from '../catalog/labels.ts'
+import { destinationData, listDestinations, type ListQuery } from './operations/destination-list.ts'
+import { healthData, hookData } from './operations/condition-text.ts'
+import type { FollowedPicture } from './operations/picture.ts'
+import { timeOf } from './operations/pause-desk.ts'
+import { statusData, statusOf } from './operations/status-text.ts'
+import { asked, limitOf, type Log } from './replay-calls.ts'
+
+/**
+ * Creates the handlers of the calls that say how destinations are. They answer from memory, so they also
+ * answer while Kafka is away.
+ */
+export function statusCalls(
+  followed: Pick<FollowedPicture, 'current' | 'assessed'>,
+  catalog: () => Catalog,
+  log: Log,
+): Pick<AdminCalls, 'list_destinations' | 'show_status' | 'show_destination_health'> {
+  return {
+    list_destinations: ({ query }) =>
+      asked(log, followed.current(), (picture) => {
+        const present = catalog()
+        const chosen = queryOf(query)
+        if ('problem' in chosen) return problem('bad_request', chosen.problem)
+        if (chosen.sourceId !== undefined && !present.sources.has(chosen.sourceId))
+          return problem('bad_request', `The catalog has no source ${JSON.stringify(chosen.sourceId)}.`)
+        const part = listDestinations(followed.assessed(present, picture), chosen)
+        return done({
+          destinations: part.listed.map((one) => destinationData(one, picture.health)),
+          next: chosen.isByWorst === true ? null : (part.next ?? null),
+          cursor: cursorOf(part.next, chosen),
+          total: part.total,
+          asOf: timeOf(picture.asOfMs),
+          areAutoPausesKnown: picture.pauses.areKnown,
+          catalogVersion: present.version,
+        })
+      }),
+    show_status: () =>
+      asked(log, followed.current(), (picture) =>
+        done(statusData(statusOf(picture, followed.assessed(catalog(), picture)))),
+      ),
+    show_destination_health: ({ params: { destination = '' } }) =>
+      asked(log, followed.current(), (picture): AdminAnswer => {
+        const one = followed
+          .assessed(catalog(), picture)
+          .find(({ destination: { id } }) => id === destination)
+        if (one === undefined)
+          return problem(
+            'not_found',
+            `There is no destination ${JSON.stringify(destination)}: list those that there are.`,
+          )
+        return done({
+          destination,
+          name: one.destination.name,
+          state: one.state,
+          asOf: timeOf(picture.asOfMs),
+          health: healthData(one, picture.health),
+          hooks: one.destination.hooks.map((hook) => hookData(one, hook)),
+        })
+      }),
+  }
+}
+
+function queryOf(query: AdminRequest['query']): ListQuery | { readonly problem: string } {
+  const { destination, source, state, search, label, sort, after, cursor } = query
+  const selector = label === undefined ? undefined : readSelector(label)
+  if (label !== undefined && selector === undefined)
+    return { problem: `label: write KEY=VALUE, such as tenant=acme.` }
+  const place = cursor === undefined ? {} : placeOf(cursor)
+  if (place === undefined) return { problem: 'cursor: pass one from an answer, or none.' }
+  return {
+    destinationId: destination,
+    sourceId: source,
+    state,
+    search,
+    label: selector,
+    isByWorst: sort === 'worst',
+    after,
+    ...place,
+    limit: limitOf(query),
+  }
+}
+
+/** The cursor of the next part. By ids it is the last id. The worst have only a place. */
+function cursorOf(next: string | undefined, { isByWorst, skip = 0, limit }: ListQuery): string | null {
+  if (next === undefined) return null
+  const place = isByWorst === true ? { skip: skip + limit } : { after: next }
+  return Buffer.from(JSON.stringify(place)).toString('base64url')
+}
+
+function placeOf(cursor: string): Pick<ListQuery, 'after' | 'skip'> | undefined {
+  try {
+    const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    const { after, skip }: { after?: unknown; skip?: unknown } = Object(place)
+    if (typeof after === 'string') return { after }
+    return Number.isSafeInteger(skip) ? { skip: Number(skip) } : undefined
+  } catch {
+    return undefined
+  }
+}
