@@ -41,8 +41,8 @@ export type RebuildOptions<R extends LoggedRecord> = {
 }
 
 /**
- * Why a rebuild ended. `start`: nothing older is known, or there. `lost`: the unit, or its log, isn't the same
- * any more.
+ * Why a rebuild ended. `start`: nothing older is known, or there. `lost`: the unit, or its log, isn't the
+ * same any more.
  */
 export type RebuildEnd = 'start' | 'window' | 'messages' | 'bytes' | 'time' | 'lost'
 

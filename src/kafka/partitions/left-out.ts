@@ -1,8 +1,8 @@
 import type { LeftOut, OffsetRun } from '../wire/left-out-part.ts'
 
 /**
- * The most runs that are kept. Twice as many take 200 KB. The metadata of a commit has room for fewer, because
- * a run takes two bits or more.
+ * The most runs that are kept. Twice as many take 200 KB. The metadata of a commit has room for fewer,
+ * because a run takes two bits or more.
  */
 const mostRuns = 6_144
 

@@ -127,8 +127,8 @@ export function encodeCommitMetadata(
 }
 
 /**
- * Returns the end of the metadata, which has these parts. A part that isn't known is empty, and is left out if
- * no part follows.
+ * Returns the end of the metadata, which has these parts. A part that isn't known is empty, and is left out
+ * if no part follows.
  */
 function tailOf(parts: readonly string[]): string {
   const known = parts.findLastIndex((one) => one !== '') + 1
