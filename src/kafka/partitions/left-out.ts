@@ -1,4 +1,7 @@
-import type { LeftOut, OffsetRun } from '../wire/left-out-part.ts'
+import type { LeftOut } from '../wire/left-out-part.ts'
+
+/** Consecutive offsets: at least `start`, and lower than `end`. */
+type OffsetRun = { readonly start: number; readonly end: number }
 
 /**
  * The most runs that are kept. Twice as many take 200 KB. The metadata of a commit has room for fewer,
@@ -15,6 +18,11 @@ export class LeftOutOffsets {
   #since: number
   /** The offset after the last one that is noted. */
   #top: number
+  /**
+   * The last offset that is left out, while it isn't in a run yet. -1: none. Most records are passed on as
+   * soon as they are taken, so most never come into a run.
+   */
+  #newest = -1
   /** The runs of offsets that are left out, ascending. No two of them touch each other. */
   #starts: number[] = []
   #ends: number[] = []
@@ -31,31 +39,34 @@ export class LeftOutOffsets {
     if (inherited === undefined) return
     // The offsets between the settled ones weren't settled, so nothing of them counts as passed on.
     const unsettled = runsBetween(position, settledAbove)
-    for (const { start, end } of joined([...inherited.runs, ...unsettled]))
+    for (const { start, end } of joined([...runsOf(inherited), ...unsettled]))
       if (end > this.#since) this.#add(Math.max(start, this.#since), end)
     this.#top = Math.max(this.#top, top)
   }
 
-  /** What is noted now. */
+  /** What is noted now. Read it before the next note. */
   get noted(): LeftOut {
-    return {
-      since: this.#since,
-      runs: this.#starts.map((start, index) => ({ start, end: this.#ends[index] ?? start })),
-    }
+    this.#keepNewest()
+    return { since: this.#since, starts: this.#starts, ends: this.#ends }
   }
 
   /** Leaves out all offsets below `end` that aren't noted yet. */
   leaveOutTo(end: number): void {
-    if (end <= this.#top) return
-    this.#add(this.#top, end)
+    const top = this.#top
+    if (end <= top) return
+    this.#keepNewest()
+    if (end === top + 1) this.#newest = top
+    else this.#add(top, end)
     this.#top = end
   }
 
   /** Notes that a record was passed on. It was left out before. */
   passOn(offset: number): void {
-    let index = this.#ends.length - 1
-    if (index < 0) return
-    if (this.#ends[index] !== offset + 1) index = this.#find(offset)
+    if (offset === this.#newest) {
+      this.#newest = -1
+      return
+    }
+    const index = this.#find(offset)
     const start = this.#starts[index] ?? Infinity
     const end = this.#ends[index] ?? -Infinity
     if (offset < start || offset >= end) return
@@ -69,6 +80,13 @@ export class LeftOutOffsets {
       this.#ends.splice(index, 0, offset)
       this.#trim()
     }
+  }
+
+  #keepNewest(): void {
+    if (this.#newest < 0) return
+    const newest = this.#newest
+    this.#newest = -1
+    this.#add(newest, newest + 1)
   }
 
   #add(start: number, end: number): void {
@@ -100,6 +118,10 @@ export class LeftOutOffsets {
     }
     return low
   }
+}
+
+function runsOf({ starts, ends }: LeftOut): readonly OffsetRun[] {
+  return starts.map((start, index) => ({ start, end: ends[index] ?? start }))
 }
 
 /** Returns the runs of offsets from `position` to the last settled offset that aren't settled. */

@@ -52,13 +52,13 @@ export class PassedOn {
   }
 
   #isLeftOut(offset: number): boolean {
-    const { runs } = this.#commit.leftOut
-    let [low, high] = [0, runs.length]
+    const { starts, ends } = this.#commit.leftOut
+    let [low, high] = [0, ends.length]
     while (low < high) {
       const middle = (low + high) >> 1
-      if ((runs[middle]?.end ?? Infinity) <= offset) low = middle + 1
+      if ((ends[middle] ?? Infinity) <= offset) low = middle + 1
       else high = middle
     }
-    return offset >= (runs[low]?.start ?? Infinity)
+    return offset >= (starts[low] ?? Infinity)
   }
 }

@@ -14,13 +14,13 @@ const home = { groupId: 'group', topic: 'events', partition: 3 }
 
 /** Runs with the distances and lengths of `steps`, from the offset `since` on. */
 function leftOutOf(since: number, steps: readonly (readonly [distance: number, length: number])[]): LeftOut {
-  let end = since
-  const runs = steps.map(([distance, length]) => {
-    const start = end + distance
-    end = start + length
-    return { start, end }
-  })
-  return { since, runs }
+  const starts: number[] = []
+  const ends: number[] = []
+  for (const [distance, length] of steps) {
+    starts.push((ends.at(-1) ?? since) + distance)
+    ends.push((ends.at(-1) ?? since) + distance + length)
+  }
+  return { since, starts, ends }
 }
 
 const someLeftOut = fc
@@ -48,14 +48,16 @@ test('what went nowhere is read as it was written, or from a later offset on if 
       const read = decodeLeftOut(text, 5)
       expect(read?.since).toBeGreaterThanOrEqual(leftOut.since)
       const since = read?.since ?? 0
-      expect(read?.runs).toEqual(leftOut.runs.filter(({ start }) => start >= since))
+      const older = leftOut.starts.filter((start) => start < since).length
+      expect(read?.starts).toEqual(leftOut.starts.slice(older))
+      expect(read?.ends).toEqual(leftOut.ends.slice(older))
       // Nothing that went nowhere is hidden above the later offset.
-      expect(leftOut.runs.filter(({ start, end }) => start < since && end > since)).toEqual([])
+      expect(leftOut.ends[older - 1] ?? 0).toBeLessThanOrEqual(since)
     }),
   )
 })
 
-test('a commit has room for 10,000 records of which every second one goes nowhere, and for 80,000 if every hundredth does', () => {
+test('a commit has room for 6,000 records of which every second one goes nowhere, and for 80,000 if every hundredth does', () => {
   const alternating = Array.from({ length: 20_000 }, () => [1, 1] as const)
   const rare = Array.from({ length: 3_000 }, () => [99, 1] as const)
   for (const [steps, records] of [
@@ -63,7 +65,7 @@ test('a commit has room for 10,000 records of which every second one goes nowher
     [rare, 80_000],
   ] as const) {
     const leftOut = leftOutOf(0, steps)
-    const end = leftOut.runs.at(-1)?.end ?? 0
+    const end = leftOut.ends.at(-1) ?? 0
     const read = decodeLeftOut(encodeLeftOut(leftOut, 0, 4_096) ?? '', 0)
     expect(end - (read?.since ?? Infinity)).toBeGreaterThan(records)
   }
