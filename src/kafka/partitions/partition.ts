@@ -293,8 +293,14 @@ export class Partition {
     const { topicId, leftOut, settledEpoch = -1 } = memory
     const { offset, leaderEpoch = -1 } = stored
     this.#inherited = new PassedOn({
-      ...{ topic, partition: id, topicId, offset, leaderEpoch },
-      ...{ settledAbove, settledEpoch, leftOut },
+      topic,
+      partition: id,
+      topicId,
+      offset,
+      leaderEpoch,
+      settledAbove,
+      settledEpoch,
+      leftOut,
     })
   }
 

@@ -93,7 +93,7 @@ export function decodeLeftOut(text: string, position: number): LeftOut | undefin
     end -= length + distance - 1
   }
   const isWhole = (starts.at(-1) ?? since) >= since
-  return isWhole ? { since, starts: starts.reverse(), ends: ends.reverse() } : undefined
+  return isWhole ? { since, starts: starts.toReversed(), ends: ends.toReversed() } : undefined
 }
 
 function checkOf(buffer: Buffer, position: number): number {

@@ -293,9 +293,11 @@ test('a rebuild stops at each of its bounds, and remembers the newest', async ()
   expect(inTime).toBeGreaterThan(0)
   expect(inTime).toBeLessThan(1_000)
   expect(await rebuilt({ isSameTopic: () => Promise.resolve(false) })).toEqual(['lost', 0])
-  const later = (records: Record[]) => records.map((record) => ({ ...record, leaderEpoch: 1 }))
   const read = (from: number, to: number) =>
-    Promise.resolve({ records: later(world.records.slice(from, to)), next: to })
+    Promise.resolve({
+      records: world.records.slice(from, to).map((record) => ({ ...record, leaderEpoch: 1 })),
+      next: to,
+    })
   expect(await rebuilt({ read })).toEqual(['start', 0])
 })
 

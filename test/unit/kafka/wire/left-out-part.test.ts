@@ -93,8 +93,12 @@ test('a torn or changed part, and one of another offset, say nothing', () => {
   }
 })
 
+/** Returns `count` offsets, every second one from 1,000 on. */
+function settled(count: number): number[] {
+  return Array.from({ length: count }, (_, n) => 1_000 + 2 * n)
+}
+
 test('the metadata of a commit keeps its limit and all its other parts, whatever goes nowhere', () => {
-  const settled = (highest: number): number[] => Array.from({ length: highest }, (_, n) => 1_000 + 2 * n)
   const leftOut = leftOutOf(
     0,
     Array.from({ length: 5_000 }, () => [3, 2] as const),
