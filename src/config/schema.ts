@@ -100,6 +100,13 @@ const configTable = {
       description:
         'How many messages each process remembers to recognize repeats. When it has this number, it forgets the oldest message for each new one. Each message takes 36 to 40 bytes. A process reserves the memory at its start, and uses all of it soon after its first messages.',
     }),
+    rebuildTime: duration({
+      default: 5 * SECOND,
+      min: 0,
+      max: MINUTE,
+      description:
+        'How long a worker may read the end of events, when it gets a partition, to know again which messages were delivered (docs/repeats.md). New messages of the partition wait for this. 0: the worker reads nothing, and delivers repeats of what it has not seen itself.',
+    }),
   },
   state: {
     folder: optionalText({

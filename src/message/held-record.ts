@@ -32,6 +32,12 @@ export type HeldRecord = {
    * has asked for the record again by moving the group's commit.
    */
   readonly isReadAgain?: boolean
+  /**
+   * Notes that the record's message goes somewhere: it is delivered, or kept in another topic until it is. A
+   * record that is settled without this note went nowhere, so its sender may send the message again. Absent
+   * if nobody keeps the note.
+   */
+  passOn?(): void
   settle(): void
   /**
    * Leaves the record to the next owner without settling it. This worker does nothing more with the record.

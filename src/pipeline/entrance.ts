@@ -77,6 +77,7 @@ export class Entrance {
       record.settle()
       return none
     }
+    record.passOn?.()
     const pending = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
     const key = content.key === null ? null : Buffer.from(content.key)
     const message: OwnMessage = { sourceId, messageId, kind }

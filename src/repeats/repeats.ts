@@ -67,9 +67,9 @@ export class Repeats {
    * the message is no repeat, remembers the message. A record that is read again is no repeat of itself.
    */
   isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
-    const isTaken = this.#fingerprint.take(this.#tenureOf(partition), this.#numberOf(sourceId), messageId)
+    const isTaken = this.#fingerprint.take(this.tenureOf(partition), this.#numberOf(sourceId), messageId)
     if (!isTaken) return false
-    const seconds = Math.floor(timestampMs / 1_000) | 0
+    const seconds = secondsOf(timestampMs)
     const at = this.#find()
     if (at === nowhere) {
       this.#remember(offset, seconds)
@@ -87,6 +87,24 @@ export class Repeats {
       this.#write(at, offset, seconds)
     }
     return false
+  }
+
+  /**
+   * Remembers a message that a former owner of the unit has passed on and settled, unless a message with the
+   * same id is remembered already. Returns `lost` if the tenure is over. Then others may have owned the unit
+   * meanwhile, so nothing more may be remembered in this way.
+   */
+  recall(
+    tenure: number,
+    { partition, offset, timestampMs }: Arrival,
+    sourceId: string,
+    messageId: string,
+  ): 'remembered' | 'known' | 'lost' {
+    if (this.#tenures.get(partition) !== tenure) return 'lost'
+    if (!this.#fingerprint.take(tenure, this.#numberOf(sourceId), messageId)) return 'known'
+    if (this.#find() !== nowhere) return 'known'
+    this.#remember(offset, secondsOf(timestampMs))
+    return 'remembered'
   }
 
   /** Forgets the messages of all units that aren't in `units`, because this worker has lost these units. */
@@ -121,7 +139,8 @@ export class Repeats {
     return Math.min(this.#windowS * 1_000, Math.max(0, nowMs - seconds * 1_000))
   }
 
-  #tenureOf(partition: number): number {
+  /** Returns the number of the unit's present tenure. Begins one if there is none. */
+  tenureOf(partition: number): number {
     const known = this.#tenures.get(partition)
     if (known !== undefined) return known
     const tenure = ++this.#tenuresBegun
@@ -242,6 +261,10 @@ const nowhere = -1
  * chain of the hash table has a newer entry, so no chain begins with a number from before.
  */
 const laps = 32
+
+function secondsOf(timestampMs: number): number {
+  return Math.floor(timestampMs / 1_000) | 0
+}
 
 function joinOffset(low: number, high: number): number {
   return high * 2 ** 32 + (low >>> 0)

@@ -39,6 +39,7 @@ import { type MemberStates, openStates } from './member/member-states.ts'
 import { type Notices, openNotices, openRefusals, openWatch } from './member/open-notices.ts'
 import { openCatalog, type RoleCatalog, tellWaiting } from './start/open-catalog.ts'
 import { openRepeats } from './member/open-repeats.ts'
+import { openRebuildRepeats, type RebuildRepeats } from './member/rebuild-repeats.ts'
 import { openNoticesFeed } from './member/notices-feed.ts'
 import type { Parts } from './start/parts.ts'
 import { continueFromFormerDefault } from './member/former-default-group.ts'
@@ -143,6 +144,8 @@ type Joined = MemberOutlets &
     readonly worst: WorstFailing
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
+    /** Rebuilds the memory of repeats. If `undefined`, repeats of earlier owners' messages are delivered. */
+    readonly rebuilds: RebuildRepeats | undefined
     /** The tracing of the worker. If `undefined`, nothing is traced. */
     readonly traces: WorkerTracing | undefined
   }
@@ -278,7 +281,16 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
     worst: new WorstFailing(),
     traces: base.tracing?.worker,
   }
-  return { ...outlets, ...states, ...told, retentions, waiting, lending, replays, repeats }
+  const rebuilds = await openRebuilds(base, repeats)
+  return { ...outlets, ...states, ...told, retentions, waiting, lending, replays, repeats, rebuilds }
+}
+
+async function openRebuilds(
+  base: OpenedBase,
+  repeats: Repeats | undefined,
+): Promise<RebuildRepeats | undefined> {
+  if (repeats === undefined || base.config.repeats.rebuildTimeMs === 0) return undefined
+  return base.parts.add(await openRebuildRepeats({ ...base, repeats }))
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
@@ -355,13 +367,14 @@ function consumerPorts(
   { config, kafka, metrics, log, group, stalls, failingUnits, onFatal }: MemberBase,
   member: Joined & { readonly notices: Notices; readonly pipeline: Pipeline; readonly intake: RecordIntake },
 ) {
-  const { audiences, repeats, pipeline, intake, waiting, lending } = member
+  const { audiences, repeats, rebuilds, pipeline, intake, waiting, lending } = member
   const { events } = topicNames(config)
   return {
     kafka,
     onRecord: intake.accept,
     onAssigned(units, generation) {
       repeats?.keepOnly(units)
+      rebuilds?.assigned(units.length)
       holdUntilKnown(waiting, group, { events, units })
       const share = units.length / config.topics.partitions
       pipeline.setShare(share)
@@ -372,6 +385,7 @@ function consumerPorts(
       failingUnits.assigned(units)
     },
     ...unitPorts(member),
+    ...(rebuilds !== undefined && { onInherited: (passedOn) => rebuilds.rebuild(passedOn) }),
     onLost: (topic, count) => intake.lost(topic, count),
     onTruncated: (topic) => intake.truncated(topic),
     onRebalanced: () => metrics.rebalances.inc(),

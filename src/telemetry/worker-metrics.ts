@@ -56,6 +56,17 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       aggregator: 'min',
       registers,
     }),
+    repeatsRebuildRecords: new Counter({
+      name: 'sluice_repeats_rebuild_records_total',
+      help: 'Records of events that were read when the process got partitions, to know again which messages were delivered. remembered: the process recognizes repeats of this message. skipped: the message went nowhere, has no messageId, or is remembered already.',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    repeatsRebuildSeconds: new Counter({
+      name: 'sluice_repeats_rebuild_seconds_total',
+      help: 'Seconds in which new messages of a partition waited, because the process was reading which earlier messages were delivered. Partitions that waited at the same time count each.',
+      registers,
+    }),
     ...destinationMetrics(registers, perDestination),
     deadLetters: new Counter({
       name: 'sluice_dead_letters_total',

@@ -98,6 +98,8 @@ export type Topic = {
    * The way in which the workers' consumer group reads the topic. Absent if the group doesn't read the topic.
    */
   readonly subscription?: {
+    /** True if commits say which settled records went nowhere. */
+    readonly notesPassedOn?: true
     /** True if records of the topic wait until the state of their unit is read. */
     readonly needsState?: true
     /** False if a commit has only the watermark, without the settled offsets above it. */
@@ -150,7 +152,7 @@ export const topics = {
     readers: [...worker, 'replay', 'admin', 'log find'],
     // A worker writes notices.
     writers: [...worker, 'gateway', 'send'],
-    subscription: {},
+    subscription: { notesPassedOn: true },
     isFramed: true,
   },
   audienceChanges: {

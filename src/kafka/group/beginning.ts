@@ -251,7 +251,8 @@ export class Beginning {
       this.#stop(partition, truncation)
       return undefined
     }
-    partition.findLog({ below: judgeSettled(placeOf(one), log).below, end: log.end, stored })
+    const { below } = judgeSettled(placeOf(one), log)
+    partition.findLog({ below, end: log.end, stored, isSame: isCertainlySame(one, location) })
     const offset = location.kind === 'truncated' ? location.at : stored.offset < 0 ? log.start : stored.offset
     const to = location.kind === 'retentionWon' ? location.to : offset
     const leaderEpoch = offset === stored.offset && to === offset ? (stored.leaderEpoch ?? -1) : -1
@@ -296,6 +297,16 @@ function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
     topicId: memory?.topicId,
     settled: last === undefined ? undefined : { last, leaderEpoch: memory?.settledEpoch ?? -1 },
   }
+}
+
+/**
+ * Returns true if brokers have confirmed that the log has the same records below the committed offset: by the
+ * topic's id, and by the leader epoch of the last of these records. `locate` has compared both.
+ */
+function isCertainlySame({ stored }: Ready, location: Location): boolean {
+  if (location.kind !== 'goOn' || (stored.leaderEpoch ?? -1) < 0) return false
+  const { topicId, epochEnd } = location.log
+  return topicId !== undefined && memoryOf(stored)?.topicId === topicId && epochEnd !== undefined
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Kafka } from 'kafkajs'
 import type { OnTruncation } from './beginning.ts'
 import type { PartitionState } from '../partitions/partition-state.ts'
 import type { EarlyPartition } from '../partitions/early-partition.ts'
+import type { PassedOn } from '../partitions/passed-on.ts'
 import type { PulledPartition } from '../partitions/pulled-partition.ts'
 import type { HeldRecord, RecordContent } from '../../message/held-record.ts'
 import type { TopicSubscription } from '../partitions/topic-subscription.ts'
@@ -68,6 +69,12 @@ export type ConsumerOptions = {
    * after the promises of both functions have ended.
    */
   released?: (unit: number) => void | Promise<void>
+  /**
+   * Called when a partition of a topic with `notesPassedOn` begins, if it is known which of its records
+   * former owners have passed on. The partition's first record is taken when the promise has ended. Without
+   * this option, no partition notes what was passed on.
+   */
+  onInherited?: (passedOn: PassedOn) => Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
   onLost?: (topic: string, count: number) => void
   /**

@@ -23,6 +23,9 @@ import { UnitTenures } from './unit-tenures.ts'
 import type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
 import type { RecordContent } from '../../message/held-record.ts'
 
+/** The name under which a partition is stopped until the worker has read what was passed on. */
+const inheriting = 'inherited'
+
 /** One member of a group, with its partitions and the lost partitions that it has still to finish. */
 export class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
@@ -50,7 +53,7 @@ export class GroupMember implements GroupConsumer {
     const { kafka, groupId, instanceId, handoverMs, partitions, log } = options
     const topics = topicsOf(options)
     this.#options = options
-    this.#owned = new OwnedPartitions(options.topics)
+    this.#owned = new OwnedPartitions(options.topics, options.onInherited !== undefined)
     this.#lostPartitions = new LostPartitions(handoverMs)
     this.#predecessor = new Predecessor({ instanceId, settleMs: handoverMs, log })
     this.#view = createClusterView({ kafka, topics, partitions, log })
@@ -151,7 +154,10 @@ export class GroupMember implements GroupConsumer {
       readStored: (waiting) => this.#commits.read(waiting),
       commit: (news) => this.#committer.send(news),
       feed: (partition) => this.#feedOf(partition),
-      onBegun: (partition, feed) => this.#owned.begin(partition, feed),
+      onBegun: (partition, feed) => {
+        this.#holdUntilRead(partition)
+        this.#owned.begin(partition, feed)
+      },
       onLost: (partition, from, to, count) => {
         logLostRecords(log, { topic: partition.topic, partition: partition.id }, from, to)
         onLost?.(partition.topic, count)
@@ -159,6 +165,23 @@ export class GroupMember implements GroupConsumer {
       onTruncated: (partition, truncation) => this.#sayTruncated(partition, truncation),
       log,
     })
+  }
+
+  /** Stops a partition until the worker has read what former owners have passed on. */
+  #holdUntilRead(partition: Partition): void {
+    const { onInherited, log } = this.#options
+    if (partition.inherited === undefined || onInherited === undefined) return
+    const { topic, id } = partition
+    partition.setFull(inheriting, true)
+    void onInherited(partition.inherited)
+      .catch((error: unknown) =>
+        log.error({ err: error, topic, partition: id }, 'what was passed on is not known'),
+      )
+      .then(() => {
+        partition.forgetInherited()
+        partition.setFull(inheriting, false)
+        this.#owned.feedOf(partition)?.applyPause()
+      })
   }
 
   /**

@@ -42,6 +42,8 @@ export class Commits {
    * refuses long metadata.
    */
   #memory = maxRememberedOffsets
+  /** True if commits say which records went nowhere. False once the broker has refused long metadata. */
+  #hasLeftOut = true
   /** The partitions whose commits are refused. They are kept so that each refusal is logged only once. */
   readonly #refused = new Set<string>()
 
@@ -130,7 +132,7 @@ export class Commits {
   }
 
   #commitOf({ partition, standing }: News): StoredCommit {
-    const commit = partition.commitOf(standing, this.#memory)
+    const commit = partition.commitOf(standing, this.#memory, this.#hasLeftOut)
     // A commit that lists nothing as settled needs no binding, and the broker may refuse any longer metadata.
     if (this.#memory === 0 || commit.metadata === null) return commit
     const home = { groupId: this.#options.groupId, topic: partition.topic, partition: partition.id }
@@ -159,7 +161,7 @@ export class Commits {
    * If the broker found the requests or their metadata too large, makes later requests or metadata smaller.
    * Returns the error codes of commits that may be accepted when they are sent again.
    */
-  #makeSmaller(answers: readonly { code: number }[]): ReadonlySet<number> {
+  #makeSmaller(answers: readonly { one: News; code: number }[]): ReadonlySet<number> {
     const { log } = this.#options
     const codes = new Set(answers.map(({ code }) => code))
     const smaller = new Set<number>()
@@ -172,7 +174,12 @@ export class Commits {
         'the broker accepts only smaller commits: sending them in smaller parts',
       )
     }
-    if (codes.has(errorCodes.OFFSET_METADATA_TOO_LARGE) && this.#memory > 0) {
+    if (!codes.has(errorCodes.OFFSET_METADATA_TOO_LARGE)) return smaller
+    if (this.#hasLeftOut && answers.some(({ one }) => one.partition.notesPassedOn)) {
+      smaller.add(errorCodes.OFFSET_METADATA_TOO_LARGE)
+      this.#hasLeftOut = false
+      log.warn({}, leftOutTooLarge)
+    } else if (this.#memory > 0) {
       smaller.add(errorCodes.OFFSET_METADATA_TOO_LARGE)
       if (this.#memory === maxRememberedOffsets) log.warn({}, metadataTooLarge)
       this.#memory = this.#memory > leastMemory ? Math.floor(this.#memory / 4) : 0
@@ -203,5 +210,7 @@ const ofPartition: ReadonlySet<number> = new Set([
 
 const commitRefused =
   'the broker refuses the commits of this partition: its next owner will deliver again what was settled since the last commit'
+const leftOutTooLarge =
+  'the broker accepts only shorter commits: after a restart or a rebalance, repeats of earlier messages are delivered; raise its offset.metadata.max.bytes to 4096'
 const metadataTooLarge =
   'the broker accepts only shorter commits: after a restart, what was settled ahead of an unsettled record is delivered again; raise its offset.metadata.max.bytes to 4096'

@@ -38,6 +38,10 @@ export class LoanedRecord implements HeldRecord {
     return this.offset < this.#partition.readAgainBelow
   }
 
+  passOn(): void {
+    this.#partition.passOn(this.offset)
+  }
+
   settle(): void {
     this.#partition.settle(this.offset)
   }

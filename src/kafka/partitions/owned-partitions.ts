@@ -12,8 +12,12 @@ export class OwnedPartitions {
   /** The number of partitions that this member has been given since its start. */
   #taken = 0
 
-  constructor(subscriptions: readonly TopicSubscription[]) {
+  readonly #notesPassedOn: boolean
+
+  /** @param notesPassedOn false if no partition notes what was passed on, whatever its subscription says */
+  constructor(subscriptions: readonly TopicSubscription[], notesPassedOn: boolean) {
     this.#subscriptions = subscriptions
+    this.#notesPassedOn = notesPassedOn
   }
 
   get all(): readonly Partition[] {
@@ -64,7 +68,11 @@ export class OwnedPartitions {
     if (known !== undefined) return known
     const subscription = this.#subscriptions.find((one) => one.topic === topic)
     const turn = turnOf(this.#taken++)
-    const partition = new Partition(topic, id, subscription?.waitMs ?? 0, { ...subscription, turn })
+    const partition = new Partition(topic, id, subscription?.waitMs ?? 0, {
+      ...subscription,
+      notesPassedOn: this.#notesPassedOn && subscription?.notesPassedOn === true,
+      turn,
+    })
     this.#partitions.set(partitionName({ topic, partition: id }), partition)
     return partition
   }

@@ -1,7 +1,9 @@
 import { encodeCommitMetadata, maxRememberedOffsets } from '../wire/commit-metadata.ts'
 import { EarlyEpochs } from './early-epochs.ts'
+import { LeftOutOffsets } from './left-out.ts'
 import { LogEnd } from './log-end.ts'
 import { OldestRecord } from './oldest-record.ts'
+import { PassedOn } from './passed-on.ts'
 import { type KnownLog, memoryOf, type StoredCommit } from '../wire/stored-commit.ts'
 import { type Receipt, Watermark } from './watermark.ts'
 
@@ -17,6 +19,8 @@ export type PartitionOptions = {
   readonly hasWindow?: boolean
   /** True if the worker reads the partition itself, and this member only commits how far it is done. */
   readonly isPulled?: boolean
+  /** True if commits say which settled records went nowhere. */
+  readonly notesPassedOn?: boolean
   /**
    * The worker looks at the head (the first waiting record) of a busy retry topic once in each period. This
    * is the moment of the look, as a fraction (0 to 1) of the period.
@@ -37,6 +41,10 @@ export class Partition {
   readonly hasWindow: boolean
   readonly isPulled: boolean
   readonly turn: number
+  readonly notesPassedOn: boolean
+  #leftOut: LeftOutOffsets | undefined
+  #inherited: PassedOn | undefined
+  #isSameLog = false
   #watermark = new Watermark(0)
   #isWaiting = true
   #isCleared = false
@@ -77,7 +85,13 @@ export class Partition {
     topic: string,
     id: number,
     waitMs: number,
-    { needsState = false, hasWindow = true, isPulled = false, turn = 0 }: PartitionOptions = {},
+    {
+      needsState = false,
+      hasWindow = true,
+      isPulled = false,
+      notesPassedOn = false,
+      turn = 0,
+    }: PartitionOptions = {},
   ) {
     this.topic = topic
     this.id = id
@@ -86,6 +100,7 @@ export class Partition {
     this.hasWindow = hasWindow
     this.isPulled = isPulled
     this.turn = turn
+    this.notesPassedOn = notesPassedOn
   }
 
   /** The watermark, and how many records and offsets lie above it. The class `Watermark` has the details. */
@@ -183,9 +198,21 @@ export class Partition {
 
   /**
    * Notes that the log was found, and that it ends at `end`. From the offset `below` on, the log doesn't have
-   * the records that the previous owner knew. `stored` is the commit of the previous owner.
+   * the records that the previous owner knew. `stored` is the commit of the previous owner. `isSame` is true
+   * if it is certain that the log has the same records below the committed offset.
    */
-  findLog({ below, end, stored }: { below: number; end: number; stored: StoredCommit }): void {
+  findLog({
+    below,
+    end,
+    stored,
+    isSame = false,
+  }: {
+    below: number
+    end: number
+    stored: StoredCommit
+    isSame?: boolean
+  }): void {
+    this.#isSameLog = isSame && stored.moved === undefined && !this.#isTruncationReported
     this.#isStopped = false
     this.#trouble = undefined
     this.#knownBelow = Math.min(this.#knownBelow, below)
@@ -252,6 +279,42 @@ export class Partition {
     this.#log = log
     this.#rememberedEpoch = memory?.settledEpoch ?? -1
     this.#earlyEpochs = new EarlyEpochs()
+    this.#inherit(stored, settledAbove)
+  }
+
+  /** Goes on with the notes of the previous owner, if they are of the same log. */
+  #inherit(stored: StoredCommit, settledAbove: readonly number[] = []): void {
+    this.#inherited = undefined
+    if (!this.notesPassedOn) return
+    const memory = this.#isSameLog ? memoryOf(stored) : undefined
+    this.#leftOut = new LeftOutOffsets(stored.offset, settledAbove, memory?.leftOut)
+    if (memory?.leftOut === undefined) return
+    const { topic, id } = this
+    const { topicId, leftOut, settledEpoch = -1 } = memory
+    const { offset, leaderEpoch = -1 } = stored
+    this.#inherited = new PassedOn({
+      topic,
+      partition: id,
+      topicId,
+      offset,
+      leaderEpoch,
+      settledAbove,
+      settledEpoch,
+      leftOut,
+    })
+  }
+
+  /**
+   * The records that former owners have passed on, as the commit from which this member began says.
+   * `undefined` if the commit doesn't say it, or if it isn't certain that the log is still the same.
+   */
+  get inherited(): PassedOn | undefined {
+    return this.#inherited
+  }
+
+  /** Frees the memory of `inherited`. */
+  forgetInherited(): void {
+    this.#inherited = undefined
   }
 
   /**
@@ -259,8 +322,10 @@ export class Partition {
    * to the new log. Only the epoch of the commit is continued.
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
+    this.#isSameLog = false
     this.begin(stored, log)
     this.#watermark = new Watermark(offset)
+    if (this.#leftOut !== undefined) this.#leftOut = new LeftOutOffsets(offset)
     this.#begunBelow = 0
     this.#readAgainBelow = 0
   }
@@ -268,6 +333,7 @@ export class Partition {
   /** Passes over all offsets before `offset`. Any records at these offsets were taken or deleted. */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)
+    this.#leftOut?.leaveOutTo(offset)
   }
 
   /**
@@ -308,6 +374,7 @@ export class Partition {
   /** Takes a record. Returns true if it is new. The caller then passes it to the worker. */
   take(offset: number): boolean {
     if (this.#watermark.receive(offset) !== 'new') return false
+    this.#leftOut?.leaveOutTo(offset + 1)
     this.#lent++
     return true
   }
@@ -328,6 +395,11 @@ export class Partition {
   /** Notes that the worker has taken a record of a partition that it reads itself. */
   lend(): void {
     this.#lent++
+  }
+
+  /** Notes that a record goes somewhere: it is delivered, or kept in another topic until it is. */
+  passOn(offset: number): void {
+    this.#leftOut?.passOn(offset)
   }
 
   settle(offset: number): void {
@@ -363,8 +435,11 @@ export class Partition {
     return position !== known.position || settledCount !== known.settledCount || isFinal !== known.isFinal
   }
 
-  /** Makes a commit that lists the settled offsets among the next `memory` offsets above the position. */
-  commitOf({ position, isFinal }: Standing, memory = maxRememberedOffsets): StoredCommit {
+  /**
+   * Makes a commit that lists the settled offsets among the next `memory` offsets above the position. With
+   * `hasLeftOut`, it also says which settled records went nowhere, if the partition notes it.
+   */
+  commitOf({ position, isFinal }: Standing, memory = maxRememberedOffsets, hasLeftOut = true): StoredCommit {
     const settledAbove = this.hasWindow ? this.#watermark.settledAbove(memory) : []
     const settledEpoch = this.hasWindow ? this.#epochOf(this.#watermark.lastSettledAbove(memory)) : -1
     const topicId = this.#log?.topicId
@@ -376,6 +451,7 @@ export class Partition {
         epoch: this.#epoch,
         ...(topicId !== undefined && { topicId }),
         ...(settledEpoch >= 0 && { settledEpoch }),
+        ...(hasLeftOut && this.#leftOut !== undefined && { leftOut: this.#leftOut.noted }),
         // The next owner has to know this offset even if this owner leaves with a final mark.
         ...(this.#begunBelow > position && { begunBelow: this.#begunBelow }),
       }),

@@ -12,6 +12,11 @@ export type TopicSubscription = {
    */
   hasWindow?: false
   /**
+   * If true, commits also say which settled records went nowhere (`HeldRecord.passOn`). The next owner then
+   * knows which records were passed on (`ConsumerOptions.onInherited`).
+   */
+  notesPassedOn?: true
+  /**
    * If true, the group only assigns the topic's partitions and commits them. The worker reads them itself, in
    * any order, and says how far they are done (`GroupConsumer.pulled`).
    */

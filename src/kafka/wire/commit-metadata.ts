@@ -14,10 +14,13 @@
 // the bitmap, in decimal. Then come a `.` and the low half of the leader epoch's CRC-32. A part that isn't
 // known is left out. But if only the leader epoch is known, a single `-` takes the place of the id and its
 // CRC-32. A version of Sluice that doesn't know one of these parts reads no further than the `=` before that
-// part. The base64 ends at the first `=`. The last part, which begins with `=@`, says for which commit the
-// metadata was written (`commit-binding.ts`).
+// part. The base64 ends at the first `=`. After a third `=` comes a part that begins with `~`, and says which
+// settled records went nowhere (`left-out-part.ts`). In this case, a `-` takes the place of the id or of the
+// leader epoch, if one isn't known. The last part, which begins with `=@`, says for which commit the metadata
+// was written (`commit-binding.ts`).
 
 import { crc32 } from 'node:zlib'
+import { decodeLeftOut, encodeLeftOut, type LeftOut } from './left-out-part.ts'
 
 const format = 1
 const formatWithBegun = 2
@@ -80,6 +83,10 @@ export type OwnerMark = {
    * have other records at the offsets of `settledAbove`.
    */
   settledEpoch?: number
+  /**
+   * The records that went nowhere, if they are known. As many of them as the metadata has room for.
+   */
+  leftOut?: LeftOut
 }
 
 /**
@@ -89,7 +96,7 @@ export type OwnerMark = {
 export function encodeCommitMetadata(
   position: number,
   settledAbove: Iterable<number>,
-  { isFinal, epoch, begunBelow, topicId, settledEpoch }: OwnerMark,
+  { isFinal, epoch, begunBelow, topicId, settledEpoch, leftOut }: OwnerMark,
 ): string {
   const bitmapAt = begunBelow === undefined ? headerBytes : headerBytes + begunBytes
   const buffer = Buffer.alloc(bitmapAt + maxRememberedOffsets / 8)
@@ -107,17 +114,31 @@ export function encodeCommitMetadata(
   buffer[1] = isFinal ? isFinalFlag : 0
   buffer.writeUInt32BE(epoch >>> 0, 2)
   buffer.writeUInt16BE(checksum(buffer.subarray(0, length)), 6)
-  return buffer.toString('base64', 0, length) + tailOf(topicId, settledEpoch)
+  const memory = buffer.toString('base64', 0, length)
+  const id = topicId?.length === topicIdCharacters ? topicId + checkOf(topicId) : ''
+  const lastEpoch =
+    settledEpoch === undefined || settledEpoch < 0 ? '' : `${settledEpoch}.${checkOf(String(settledEpoch))}`
+  const withEpoch = memory + tailOf([id, lastEpoch])
+  if (leftOut === undefined) return withEpoch
+  const withUnknown = memory + tailOf([id, lastEpoch, unknownPart])
+  const room = maxCharacters - bindingCharacters - withUnknown.length + unknownPart.length
+  const encoded = encodeLeftOut(leftOut, position, room)
+  return encoded === undefined ? withEpoch : memory + tailOf([id, lastEpoch, encoded])
 }
 
-/** Returns the end of the metadata: the topic's id and the leader epoch of the last settled record. */
-function tailOf(topicId: string | undefined, settledEpoch: number | undefined): string {
-  const id = topicId?.length === topicIdCharacters ? topicId + checkOf(topicId) : undefined
-  if (settledEpoch === undefined || settledEpoch < 0) return id === undefined ? '' : `=${id}`
-  return `=${id ?? noTopicId}=${settledEpoch}.${checkOf(String(settledEpoch))}`
+/**
+ * Returns the end of the metadata, which has these parts. A part that isn't known is empty, and is left out
+ * if no part follows.
+ */
+function tailOf(parts: readonly string[]): string {
+  const known = parts.findLastIndex((one) => one !== '') + 1
+  return parts
+    .slice(0, known)
+    .map((one) => `=${one === '' ? unknownPart : one}`)
+    .join('')
 }
 
-const noTopicId = '-'
+const unknownPart = '-'
 
 function checkOf(text: string): string {
   return (crc32(text) & 0xffff).toString(16).padStart(checkCharacters, '0')
@@ -149,8 +170,9 @@ function settledEpochOf(text: string): number | undefined {
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined
-  const [memory = '', id = '', lastEpoch = ''] = metadata.split(/=+/)
+  const [memory = '', id = '', lastEpoch = '', noted = ''] = metadata.split(/=+/)
   const topicId = topicIdOf(id)
+  const leftOut = decodeLeftOut(noted, position)
   const settledEpoch = settledEpochOf(lastEpoch)
   const buffer = Buffer.from(memory, 'base64')
   const hasBegun = buffer[0] === formatWithBegun
@@ -173,6 +195,7 @@ export function decodeCommitMetadata(position: number, metadata: string | null):
     ...(hasBegun && { begunBelow: buffer.readUIntBE(headerBytes, begunBytes) }),
     ...(topicId !== undefined && { topicId }),
     ...(settledEpoch !== undefined && { settledEpoch }),
+    ...(leftOut !== undefined && { leftOut }),
   }
 }
 

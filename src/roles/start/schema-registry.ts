@@ -58,7 +58,7 @@ export async function openIntake<R extends Arriving>({
  * configured, the decoder refuses all framed values.
  */
 export async function openDecoder(
-  { registry }: Config,
+  { registry }: Pick<Config, 'registry'>,
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
   {
     onAnswer = () => undefined,

@@ -60,7 +60,7 @@ test('every key has its default when nothing is set', () => {
     },
     catalog: { source: 'file', file: 'catalog.yaml' },
     message: { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 },
-    repeats: { windowMs: 86_400_000, messages: 1_000_000 },
+    repeats: { windowMs: 86_400_000, messages: 1_000_000, rebuildTimeMs: 5_000 },
     state: { folder: undefined },
     audiences: { syncTimeoutMs: 600_000, firstSync: true, firstSyncRate: 200 },
     registry: {

@@ -18,6 +18,8 @@ let filter: RepeatFilter
 let state: 'paused' | 'off'
 let asked: string[]
 let written: string[]
+/** The offsets of the records that count as passed on. */
+let passedOn: number[]
 let repeats: string[]
 let notRouted: number
 let failures: unknown[]
@@ -27,6 +29,7 @@ beforeEach(() => {
   state = 'paused'
   asked = []
   written = []
+  passedOn = []
   repeats = []
   notRouted = 0
   failures = []
@@ -116,6 +119,7 @@ async function take(
       timestampMs: nowMs,
       isLate: false,
       isAbandoned: false,
+      passOn: () => passedOn.push(offset),
       settle: () => settled++,
       giveBack() {},
     }
@@ -160,6 +164,23 @@ test('what goes to nobody is not remembered: it may be sent again', async () => 
   state = 'paused'
   await take([{ ...page, messageId: 'a' }])
   expect(written).toEqual(['retry.1m  a'])
+})
+
+test('what is delivered or parked is passed on, and neither a repeat nor what is refused or goes to nobody', async () => {
+  await take([
+    { ...page, messageId: 'a' },
+    { type: 'page', messageId: 'b' },
+    { ...page, messageId: 'a' },
+    '!',
+    page,
+    { ...page, integrations: { All: false } },
+  ])
+  expect(passedOn).toEqual([0, 4])
+  state = 'off'
+  await take([{ ...page, messageId: 'c' }])
+  await take([page], { headers: {} })
+  await take([page], { headers: { 'source-id': 'unknown' } })
+  expect(passedOn).toEqual([0, 4])
 })
 
 test('a record of a retry topic is no repeat of the message that it carries', async () => {

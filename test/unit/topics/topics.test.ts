@@ -97,7 +97,7 @@ test('the group subscribes to each topic that has a subscription, and to the tie
   const names = topicNames({ prefix: 's.', generation: 2 })
   const tiers = [{ topic: 's.g2.retry.7m', waitMs: 420_000 }]
   expect(groupSubscriptions(names, tiers)).toEqual([
-    { topic: 's.events', waitMs: 0 },
+    { topic: 's.events', waitMs: 0, notesPassedOn: true },
     { topic: 's.audience-changes', waitMs: 0, needsState: true, hasWindow: false },
     { topic: 's.deletions', waitMs: 0, needsState: true },
     { topic: 's.g2.memberships', waitMs: 0, needsState: true },

@@ -22,7 +22,7 @@ function member({
   const view = viewOf(leaderOf({ topic: 'memberships', partition: 0, errorCode: 0, end: 100 }, answers))
   const fetcher = createFetcher({ view, longestWaitMs: () => 250, log })
   onTestFinished(() => void fetcher.stop())
-  const owned = new OwnedPartitions([subscription])
+  const owned = new OwnedPartitions([subscription], false)
   const units = new UnitTenures({
     prepare: nothing,
     released: nothing,

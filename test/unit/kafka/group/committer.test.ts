@@ -9,7 +9,7 @@ const startMs = Date.parse('2026-01-01T12:00:00Z')
 
 /** Returns the partitions of a member that has started `begun`. */
 function ownersOf(begun: ReadonlySet<Partition>): OwnedPartitions {
-  const owned = new OwnedPartitions([])
+  const owned = new OwnedPartitions([], false)
   for (const { topic, id } of begun) {
     const partition = owned.add(topic, id)
     partition.begin({ offset: 5, leaderEpoch: 0, metadata: null })

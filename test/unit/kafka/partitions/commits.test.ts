@@ -78,6 +78,24 @@ const newsOf = (partitions: readonly Partition[]) =>
   partitions.map((partition) => ({ partition, standing: partition.standing(false) }))
 
 describe('a broker that takes shorter metadata', () => {
+  test('is not told what went nowhere, but all that is settled', async () => {
+    const broker = new StrictBroker({ metadata: 1_000 })
+    const partition = new Partition('events', 0, 0, { notesPassedOn: true })
+    partition.begin({ offset: 0, metadata: null })
+    for (let offset = 0; offset < 5_000; offset++) {
+      partition.take(offset)
+      if (offset % 2 === 0) partition.passOn(offset)
+    }
+    for (let offset = 1; offset < 1_000; offset++) partition.settle(offset)
+    expect(await broker.commits.write(newsOf([partition]), member)).toEqual(new Set())
+    const memory = memoryOf(broker.taken.get(0) ?? { offset: -1, metadata: null })
+    expect(memory?.leftOut).toBeUndefined()
+    expect(memory?.settledAbove).toHaveLength(999)
+    expect(broker.said).toEqual([
+      'the broker accepts only shorter commits: after a restart or a rebalance, repeats of earlier messages are delivered; raise its offset.metadata.max.bytes to 4096',
+    ])
+  })
+
   test('is given as much of what is settled as it takes, and that is said once', async () => {
     const broker = new StrictBroker({ metadata: 600 })
     const partitions = [begun(0), begun(1)]

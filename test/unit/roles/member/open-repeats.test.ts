@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openRepeats } from '../../../../src/roles/member/open-repeats.ts'
 
-const setting = { windowMs: 3_600_000, messages: 1_000_000 }
+const setting = { windowMs: 3_600_000, messages: 1_000_000, rebuildTimeMs: 5_000 }
 
 test('a worker does not start if its processes need more memory for repeats than the container has', () => {
   expect(() => openRepeats(setting, 4, 128_000_000)).toThrow(
