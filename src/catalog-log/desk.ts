@@ -23,6 +23,7 @@ export type DeskOptions = {
   readonly audited: (change: {
     readonly by: string
     readonly changed: readonly ChangedObject[]
+    readonly note: string | undefined
   }) => PartitionRecords
 }
 
@@ -30,6 +31,8 @@ export type Change = {
   /** All of these are made, or none. An object is named once. */
   readonly edits: readonly Edit[]
   readonly by: string
+  /** What the audit trail says of the change, in place of the names of its objects. */
+  readonly note?: string
   readonly variables?: Variables
   /** True: judges the change, and writes nothing. */
   readonly isDryRun?: boolean
@@ -224,7 +227,7 @@ export class CatalogDesk {
   async #write(planned: readonly Planned[]): Promise<readonly Written[]> {
     const { seals, pen, audited } = this.#options
     let revision = this.#log.head?.revision ?? firstRevision()
-    const counts: { source: number; destination: number } = this.#log.counts
+    const counts = { ...this.#log.counts }
     const records: WrittenRecord[] = []
     const trail: PartitionRecords[] = []
     for (const { accepted, waiting, what, changeId } of planned) {
@@ -237,7 +240,8 @@ export class CatalogDesk {
       records.push(
         seals.head({ revision, changeId, atMs: Date.now(), by: waiting.by, counts: { ...counts } }),
       )
-      trail.push(audited({ by: waiting.by, changed: this.#presentAnswer(waiting.edits, what).changed }))
+      const { changed } = this.#presentAnswer(waiting.edits, what)
+      trail.push(audited({ by: waiting.by, changed, note: waiting.note }))
       this.#looked.set(changeId, undefined)
     }
     const offsets = await pen.write(records, inOnePlace(trail))

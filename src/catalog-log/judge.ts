@@ -5,7 +5,7 @@ import { listOf, recordOf } from '../catalog/plain-data.ts'
 import type { Variables } from '../catalog/variables.ts'
 import type { Definition, Definitions } from './definitions.ts'
 import type { StoredObject } from './log.ts'
-import { keyOf, type ObjectName } from './names.ts'
+import { type EntryKind, keyOf, type ObjectName } from './names.ts'
 
 /**
  * A change of one object. `base`: the version of the object that the author has seen, or `none` if it must
@@ -163,7 +163,7 @@ function listIf(definition: Definition | undefined): readonly Definition[] {
 }
 
 /** Names the object of a fault by its key, and not by its position in a list that the author doesn't know. */
-function withId(fault: Fault, lists: Readonly<Record<ObjectName['kind'], readonly Definition[]>>): Fault {
+function withId(fault: Fault, lists: Readonly<Record<EntryKind, readonly Definition[]>>): Fault {
   const match = /^(source|destination)s\[(\d+)\]\.?(.*)$/.exec(fault.path)
   if (match === null) return fault
   const [, kind, index, path = ''] = match

@@ -1,4 +1,4 @@
-import { type ObjectName, type ObjectKind, headKey, nameOf } from './names.ts'
+import { type ObjectName, type ObjectKind, headKey, nameOf, objectKinds } from './names.ts'
 import { type Head, headOf, type RecordSeals, type SignedRecord } from './record.ts'
 import type { WholeRecord } from '../message/records.ts'
 
@@ -28,7 +28,7 @@ export class CatalogLog {
   readonly #seals: RecordSeals
   readonly #onRefused: (refused: RefusedRecord) => void
   readonly #objects = new Map<string, StoredObject>()
-  readonly #counts = { source: 0, destination: 0 }
+  readonly #counts: Record<ObjectKind, number> = { source: 0, destination: 0, token: 0 }
   #pending: SignedRecord[] = []
   #head: Head | undefined
   /**
@@ -64,7 +64,7 @@ export class CatalogLog {
   }
 
   /** How many objects of each kind there are. */
-  get counts(): Head['counts'] {
+  get counts(): Readonly<Record<ObjectKind, number>> {
     return { ...this.#counts }
   }
 
@@ -78,10 +78,12 @@ export class CatalogLog {
     if (this.#pending.length > 0) return 'its last change has no end'
     if (this.#head === undefined)
       return this.#hasRefused ? 'none of its records was written with a key of catalog.keysFile' : undefined
-    const { counts } = this.#head
-    const found = this.#counts
-    if (found.source === counts.source && found.destination === counts.destination) return undefined
-    return `it has ${found.destination} destinations and ${found.source} sources, and its last change says ${counts.destination} and ${counts.source}`
+    const counts = { token: 0, ...this.#head.counts }
+    const wrong = objectKinds.filter((kind) => this.#counts[kind] !== counts[kind])
+    if (wrong.length === 0) return undefined
+    const listed = (of: Readonly<Record<ObjectKind, number>>): string =>
+      wrong.map((kind) => `${of[kind]} ${kind}s`).join(' and ')
+    return `it has ${listed(this.#counts)}, and its last change says ${listed(counts)}`
   }
 
   /** Says why a later record can't be judged here. `undefined` if there is none. */
