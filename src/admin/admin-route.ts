@@ -11,6 +11,7 @@ export type AdminRoute = {
   /** The path, in OpenAPI's notation. */
   readonly path: string
   readonly right: AdminRight
+  readonly scope: RouteScope
   readonly summary: string
   readonly description: string
   readonly params?: Readonly<Record<string, Parameter>>
@@ -24,6 +25,17 @@ export type AdminRoute = {
   /** The problems with which this route may answer, in addition to the problems that every route has. */
   readonly problems: readonly ProblemCode[]
 }
+
+/**
+ * What a token with a scope may do by a route.
+ *
+ * - `token`: all of it, because the call concerns only the token itself.
+ * - `destination`: the path names a `{destination}`. What is outside of the scope is answered with 404, by the
+ *   server, before the call.
+ * - `within`: the call itself keeps to the scope of the token: a list, a search, or a body that names objects.
+ * - `installation`: nothing. The call concerns the whole installation.
+ */
+export type RouteScope = 'token' | 'destination' | 'within' | 'installation'
 
 export type AdminCall =
   | 'health'
@@ -45,6 +57,9 @@ export type AdminCall =
   | 'drop_destination'
   | 'list_audit'
   | 'list_sources'
+  | 'list_tokens'
+  | 'create_token'
+  | 'remove_token'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 
 /** A parameter of a path or a query. Its value is always text. */

@@ -1,7 +1,9 @@
 import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
-import type { Catalog } from '../catalog/catalog.ts'
+import { holdsDestination, isScoped, sees } from '../admin/scope.ts'
+import { shareOf } from '../admin/tokens.ts'
+import type { Catalog, Destination } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { describeOutcome } from '../delivery/outcomes/outcome.ts'
 import { holdsInfinite } from '../message/json/json.ts'
@@ -54,7 +56,7 @@ export function testCall(
     async test_destination({ params: { destination = '' }, body, token }): Promise<AdminAnswer> {
       const order = orderOf(destination, body)
       if (holdsInfinite(body)) return problem('bad_request', outOfRange)
-      return atOnce.run(token.name, () => test(order, token.name))
+      return atOnce.run(shareOf(token), () => test(order, token.name))
     },
   }
 }
@@ -82,13 +84,15 @@ export function destinationCalls(
   log: Log,
 ): Pick<AdminCalls, 'list_destinations' | 'list_paused' | 'resume_destination' | 'retry_destination'> {
   return {
-    list_destinations: ({ query }) =>
+    list_destinations: ({ query, token: { scope } }) =>
       asked(log, Promise.all([desk.paused(), desk.gone(), desk.health()]), ([paused, gone, health]) => {
         const pauses = pausesOf(paused, gone, config)
         const { destination: destinationId, source: sourceId, state, after } = query
         const present = catalog()
-        const only = { destinationId, sourceId, state, after, limit: limitOf(query) }
-        if (sourceId !== undefined && !present.sources.has(sourceId))
+        const isMeant = (one: Destination): boolean => holdsDestination(scope, one)
+        const only = { destinationId, sourceId, state, after, limit: limitOf(query), isMeant }
+        // A token with a scope doesn't learn which sources there are.
+        if (sourceId !== undefined && !present.sources.has(sourceId) && !isScoped(scope))
           return problem('bad_request', `The catalog has no source ${JSON.stringify(sourceId)}.`)
         const { listed, next } = listDestinations(present, pauses, only)
         return done({
@@ -98,10 +102,12 @@ export function destinationCalls(
           catalogVersion: present.version,
         })
       }),
-    list_paused: () =>
-      asked(log, desk.paused(), (paused) =>
-        paused.ok ? done({ destinations: paused.value.map(pausedData) }) : refused(paused),
-      ),
+    list_paused: ({ token: { scope } }) =>
+      asked(log, desk.paused(), (paused) => {
+        if (!paused.ok) return refused(paused)
+        const seen = paused.value.filter(({ destinationId }) => sees(scope, catalog(), destinationId))
+        return done({ destinations: seen.map(pausedData) })
+      }),
     resume_destination({ params: { destination = '' }, token }) {
       log.info({ destination, by: token.name }, 'a destination is to be resumed')
       return asked(log, desk.resume(destination, token.name), (resumed) =>

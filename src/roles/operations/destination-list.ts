@@ -16,6 +16,7 @@ export type ListQuery = {
   /** The list has only ids that come after this text, in the order of their UTF-16 code units. */
   readonly after?: string | undefined
   readonly limit: number
+  readonly isMeant?: (destination: Destination) => boolean
 }
 
 /** A destination of the catalog. `state` is `auto_paused` if Sluice has paused a destination that is `on`. */
@@ -71,13 +72,14 @@ export function pausesOf(
 export function listDestinations(
   { destinations }: Catalog,
   pauses: Pauses,
-  { destinationId, sourceId, state, after, limit }: ListQuery,
+  { destinationId, sourceId, state, after, limit, isMeant = () => true }: ListQuery,
 ): ListPart {
   const meant = [...destinations.values()].filter(
-    ({ id, sources }) =>
-      (destinationId === undefined || id === destinationId) &&
-      (sourceId === undefined || sources.includes(sourceId)) &&
-      (after === undefined || id > after),
+    (destination) =>
+      (destinationId === undefined || destination.id === destinationId) &&
+      (sourceId === undefined || destination.sources.includes(sourceId)) &&
+      (after === undefined || destination.id > after) &&
+      isMeant(destination),
   )
   const listed: ListedDestination[] = []
   for (const destination of meant.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
