@@ -54,7 +54,8 @@ export function holdsSource(
 /** Returns true if the scope `own` holds all that `other` holds, whatever labels change later. */
 export function covers(own: TokenScope, other: TokenScope): boolean {
   const { label, destinations } = own
-  if (label !== undefined && (other.label?.key !== label.key || other.label.value !== label.value)) return false
+  if (label !== undefined && (other.label?.key !== label.key || other.label.value !== label.value))
+    return false
   if (destinations === undefined) return true
   return other.destinations !== undefined && [...other.destinations].every((id) => destinations.has(id))
 }

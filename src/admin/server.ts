@@ -185,7 +185,11 @@ class Server implements AdminServer {
     if (token === undefined || !mayDo(token, route.right)) return noToken
     const { params, query, body, headers } = request
     const { destination = '' } = params
-    if (isScoped(token.scope) && route.scope === 'destination' && !this.#options.sees(token.scope, destination))
+    if (
+      isScoped(token.scope) &&
+      route.scope === 'destination' &&
+      !this.#options.sees(token.scope, destination)
+    )
       return missing('destination', destination)
     const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
     const isInForce = (): boolean => {
@@ -302,8 +306,7 @@ function objectOf(given: NonNullable<AdminRoute['query']>, isRequired: boolean):
 
 /** A route that isn't listed here, because it declares nothing, is closed for tokens with a scope. */
 const scopedRoutes: ReadonlySet<RouteScope | undefined> = new Set(['token', 'destination', 'within'])
-const notScoped =
-  'This concerns the whole installation, and the token has a scope: take a token without one.'
+const notScoped = 'This concerns the whole installation, and the token has a scope: take a token without one.'
 
 const unread = problem(
   'busy',

@@ -43,7 +43,8 @@ const made = {
   expiresAt: { ...timeOrNull, description: 'When the token ends. It is null if it has no end.' },
   createdBy: {
     type: ['string', 'null'],
-    description: 'The token, or the user of the command line, that made it. It is null for tokens of the file.',
+    description:
+      'The token, or the user of the command line, that made it. It is null for tokens of the file.',
   },
   createdAt: timeOrNull,
 }
@@ -145,7 +146,10 @@ export const tokenRoutes: readonly AdminRoute[] = [
       schema: {
         type: 'object',
         required: ['token', ...Object.keys(made)],
-        properties: { token: { type: 'string', description: 'The token, which is shown this once.' }, ...made },
+        properties: {
+          token: { type: 'string', description: 'The token, which is shown this once.' },
+          ...made,
+        },
       },
       example: { token: 'sluice_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo', ...madeExample },
     },

@@ -12,6 +12,7 @@ import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addSendCommand } from './send-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
+import { addTokenCommands } from './token-commands.ts'
 import { addTopicCommands } from './topics/topic-commands.ts'
 
 /**
@@ -31,6 +32,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addReplayCommands(tools)
   addDestinationCommands(tools)
   addAdminCommands(tools)
+  addTokenCommands(tools)
   addConfigCommand(tools)
   completion(program, { completionCommandName: 'completion' })
   try {

@@ -214,7 +214,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log find': '`sluice log find`, for payloads',
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
-  catalog: '`sluice catalog import` and `export`',
+  catalog: '`sluice catalog import` and `export`, and `sluice tokens`',
   admin: '`sluice admin`',
 }
 

@@ -291,9 +291,7 @@ function problemOf(selection: Selection, { sources, destinations }: ReplayCatalo
   if (destination.state === 'off') return `The destination ${name} is off: switch it on, or pause it, first.`
   if (from !== 'events' || sourceId === undefined) return undefined
   if (!sources.has(sourceId)) return `The catalog has no source ${JSON.stringify(sourceId)}.`
-  return destination.sources.includes(sourceId)
-    ? undefined
-    : notConnected(destinationId, sourceId)
+  return destination.sources.includes(sourceId) ? undefined : notConnected(destinationId, sourceId)
 }
 
 export function unknownDestination(id: string): string {
