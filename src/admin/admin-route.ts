@@ -30,9 +30,10 @@ export type AdminRoute = {
  * What a token with a scope may do by a route.
  *
  * - `token`: all of it, because the call concerns only the token itself.
- * - `destination`: the path names a `{destination}`. What is outside of the scope is answered with 404, by the
- *   server, before the call.
- * - `within`: the call itself keeps to the scope of the token: a list, a search, or a body that names objects.
+ * - `destination`: the path names a `{destination}`. What is outside of the scope is answered with 404, by
+ *   the server, before the call.
+ * - `within`: the call itself keeps to the scope of the token: a list, a search, or a body that names
+ *   objects.
  * - `installation`: nothing. The call concerns the whole installation.
  */
 export type RouteScope = 'token' | 'destination' | 'within' | 'installation'

@@ -22,8 +22,8 @@ const mostWaiting = 64
 
 /**
  * Limits how many expensive calls run at the same time. A call whose share runs few waits for a moment if
- * others have taken all places: the next place is given to whoever waits and runs the fewest. Further calls are
- * refused with the problem `busy`.
+ * others have taken all places: the next place is given to whoever waits and runs the fewest. Further calls
+ * are refused with the problem `busy`.
  */
 export class AtOnce {
   readonly #options: AtOnceOptions

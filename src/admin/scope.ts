@@ -29,8 +29,8 @@ export function holdsDestination({ label, destinations }: TokenScope, { id, labe
 }
 
 /**
- * Returns true if the catalog has a destination that the scope holds. Without a scope, everything is seen, also
- * what is about no destination (`undefined`), or about one that was removed.
+ * Returns true if the catalog has a destination that the scope holds. Without a scope, everything is seen,
+ * also what is about no destination (`undefined`), or about one that was removed.
  */
 export function sees(
   scope: TokenScope,

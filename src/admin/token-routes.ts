@@ -8,7 +8,7 @@ const time = { type: 'string', format: 'date-time' }
 const timeOrNull = { type: ['string', 'null'], format: 'date-time' }
 
 /** The most destinations that the scope of a token names. */
-export const mostNamed = 100
+const mostNamed = 100
 
 export const scopeSchema = {
   description:

@@ -99,8 +99,8 @@ const mostDestinations = 10_000
 const tooManyDestinations = `The token may see more than ${mostDestinations} destinations: name one of them.`
 
 /**
- * Adds to a filter that records are of destinations that a scope holds. A filter that none can meet has an empty
- * list. Returns `undefined` if the list would be too long.
+ * Adds to a filter that records are of destinations that a scope holds. A filter that none can meet has an
+ * empty list. Returns `undefined` if the list would be too long.
  */
 function filterWithin(scope: TokenScope, catalog: Catalog, filter: LogFilter): LogFilter | undefined {
   if (!isScoped(scope)) return filter

@@ -162,8 +162,8 @@ function isoOrNull(ms: number | undefined): string | null {
 }
 
 /**
- * Returns the end of a new token, in epoch milliseconds, or a text that says what is wrong. `undefined`: it has
- * none.
+ * Returns the end of a new token, in epoch milliseconds, or a text that says what is wrong. `undefined`: it
+ * has none.
  */
 function endOf(given: unknown, makerEndsAtMs: number | undefined): number | undefined | string {
   if (given === null) return undefined

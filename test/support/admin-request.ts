@@ -2,7 +2,7 @@ import { everything } from '../../src/admin/scope.ts'
 import type { AdminRequest } from '../../src/admin/server.ts'
 
 /** A token for the whole installation, without an end. */
-export const wholeToken = {
+const wholeToken = {
   name: 'ann',
   right: 'admin',
   scope: everything,

@@ -31,9 +31,9 @@ export type Tenants = {
   readonly tokens: AdminTokens
   readonly admin: SluiceProcess
   /** Asks the API, with the token for everything if there is no other. */
-  call(method: string, path: string, asked?: Asked, at?: SluiceProcess): Promise<Answer>
+  readonly call: (method: string, path: string, asked?: Asked, at?: SluiceProcess) => Promise<Answer>
   /** Makes a token, and returns its text. */
-  token(order: object, by?: string): Promise<string>
+  readonly token: (order: object, by?: string) => Promise<string>
   close(): Promise<void>
 }
 
@@ -43,7 +43,7 @@ function destination(id: string, tenant: string, sources: readonly string[]): ob
   return { id, name: `${tenant} Ltd`, labels: { tenant }, sources, hooks: [hook(tenant)] }
 }
 
-export const catalogOfTwo = {
+const catalogOfTwo = {
   sources: [
     { id: 'shop', name: 'Of all' },
     { id: 'acme-shop', labels: { tenant: 'acme' } },

@@ -428,8 +428,6 @@ test('tokens are listed with their end and last use, without a secret, which not
   expect(Math.round(lasts / 86_400_000)).toBe(90)
   await tenants.call('GET', '/v1/health', { token: secret })
   expect(Date.parse((await listed()).lastUsedAt)).toBeGreaterThan(Date.parse(before.createdAt) - 1)
-  const { stdout } = await runToEnd(['catalog', 'export', '--json'], tenants.scene.variables)
-  expect(stdout).not.toContain('acme-admin')
 })
 
 test('commands make and revoke tokens, another process takes them within seconds, and an import leaves them', async () => {
@@ -455,6 +453,7 @@ test('commands make and revoke tokens, another process takes them within seconds
       idsIn(await call('GET', '/v1/destinations?limit=1', { token }, other), 'destinations', 'id'),
     ).not.toEqual(['acme.crm'])
     const exported = await runToEnd(['catalog', 'export', '--json'], scene.variables)
+    expect(exported.stdout).not.toContain('acme-admin')
     scene.catalog.rewrite(JSON.parse(exported.stdout))
     for (const how of [[], ['--repair']])
       expect((await runToEnd(['catalog', 'import', scene.catalog.path, ...how], scene.variables)).code).toBe(
