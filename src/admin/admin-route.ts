@@ -38,6 +38,11 @@ export type AdminRoute = {
  */
 export type RouteScope = 'token' | 'destination' | 'within' | 'installation'
 
+/** Returns true if a route is open to tokens with a scope. A route that declares nothing is closed to them. */
+export function isOpenToScopes({ scope }: { readonly scope?: RouteScope }): boolean {
+  return scope === 'token' || scope === 'destination' || scope === 'within'
+}
+
 export type AdminCall =
   | 'health'
   | 'preview_replay'

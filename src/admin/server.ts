@@ -6,7 +6,7 @@ import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
 import { type AdminAnswer, missing, noToken, problem } from './problem.ts'
 import { isScoped, type TokenScope } from './scope.ts'
-import type { AdminCall, AdminRoute, RouteScope } from './admin-route.ts'
+import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 import { mayDo, shareOf, type Token } from './tokens.ts'
 
@@ -218,7 +218,7 @@ class Server implements AdminServer {
       const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
       return problem('not_allowed', detail)
     }
-    if (isScoped(token.scope) && !scopedRoutes.has(route.scope)) return problem('not_allowed', notScoped)
+    if (isScoped(token.scope) && !isOpenToScopes(route)) return problem('not_allowed', notScoped)
     return this.#clients.hasRoom(request.raw, reply.raw, shareOf(token)) ? undefined : unread
   }
 
@@ -304,8 +304,6 @@ function objectOf(given: NonNullable<AdminRoute['query']>, isRequired: boolean):
   }
 }
 
-/** A route that isn't listed here, because it declares nothing, is closed for tokens with a scope. */
-const scopedRoutes: ReadonlySet<RouteScope | undefined> = new Set(['token', 'destination', 'within'])
 const notScoped = 'This concerns the whole installation, and the token has a scope: take a token without one.'
 
 const unread = problem(

@@ -126,7 +126,7 @@ export function storedToken(token: KeptToken): StoredToken {
   }
 }
 
-const storedFields = ['id', 'right', 'sha256', 'scope', 'endsAt', 'madeBy', 'madeAt', 'family']
+const storedFields = new Set(['id', 'right', 'sha256', 'scope', 'endsAt', 'madeBy', 'madeAt', 'family'])
 
 /**
  * Reads a token of the topic. Returns `undefined` if this version doesn't know all of it, because what it
@@ -136,7 +136,7 @@ export function readStoredToken(stored: Readonly<Record<string, unknown>>): Kept
   const text = (name: string): string => (typeof stored[name] === 'string' ? stored[name] : '')
   const right = rights.find((known) => known === stored['right'])
   const scope = readScope(stored['scope'])
-  const isKnown = Object.keys(stored).every((name) => storedFields.includes(name))
+  const isKnown = Object.keys(stored).every((name) => storedFields.has(name))
   const endsAtMs = stored['endsAt'] === undefined ? undefined : Date.parse(text('endsAt'))
   if (right === undefined || scope === undefined || !isKnown || Number.isNaN(endsAtMs)) return undefined
   if (!/^[0-9a-f]{64}$/.test(text('sha256')) || text('id') === '') return undefined

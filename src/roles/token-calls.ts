@@ -48,13 +48,13 @@ class TokenCalls {
 
   list({ token: { scope } }: AdminRequest): object {
     const { book } = this.#options
-    const ofFile = book.ofFile.map((token) => ({ ...madeData(token), ...this.#useOf(token), origin: 'file' }))
+    const edited = book.ofFile.map((token) => ({ ...madeData(token), ...this.#useOf(token), origin: 'file' }))
     const ofTopic = this.#seenBy(scope).map((token) => ({
       ...madeData(token),
       ...this.#useOf(token),
       origin: 'topic',
     }))
-    const tokens = [...(isScoped(scope) ? [] : ofFile), ...ofTopic]
+    const tokens = [...(isScoped(scope) ? [] : edited), ...ofTopic]
     return {
       tokens: tokens.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
       usesKnownSince: new Date(book.usesKnownSinceMs).toISOString(),
@@ -95,12 +95,12 @@ class TokenCalls {
     const given: { name?: unknown; right?: unknown; scope?: unknown; expiresAt?: unknown } = Object(body)
     const name = String(given.name)
     const right = rights.find((known): known is AdminRight => known === given.right)
-    const asked = readScope(given.scope)
-    if (right === undefined || asked === undefined)
+    const wanted = readScope(given.scope)
+    if (right === undefined || wanted === undefined)
       return problem('bad_request', 'right and scope are those of /openapi.json.')
     const endsAtMs = endOf(given.expiresAt, maker.endsAtMs)
     if (typeof endsAtMs === 'string') return problem('bad_request', endsAtMs)
-    const scope = narrowed(maker.scope, asked)
+    const scope = narrowed(maker.scope, wanted)
     const isLonger = maker.endsAtMs !== undefined && (endsAtMs ?? Infinity) > maker.endsAtMs
     if (scope === undefined || !mayDo(maker, right) || isLonger) return problem('not_allowed', moreThanOwn)
     const unseen = [...(scope.destinations ?? [])].find((id) => !this.#isThere(maker.scope, id))

@@ -74,9 +74,7 @@ function named(kind: string): (typeof names)[string] {
 const foreign = (route: AdminRoute): Request => requestOf(route, (kind) => named(kind).foreign())
 const nobody = (route: AdminRoute): Request => requestOf(route, (kind) => named(kind).nobody)
 
-const everyone = [
-  ...adminRoutes.map((route) => ({ ...route, what: `${route.method} ${route.path}` })),
-] as const
+const everyone = adminRoutes.map((route) => ({ ...route, what: `${route.method} ${route.path}` }))
 
 /** Returns what an answer tells, in which names of the one request are those of the other. */
 function told({ status, headers, text }: Answer): string {
