@@ -1,5 +1,5 @@
 import { AtOnce } from '../admin/at-once.ts'
-import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import { type AdminAnswer, done, noToken, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
 import { holdsDestination, isScoped, sees } from '../admin/scope.ts'
 import { shareOf } from '../admin/tokens.ts'
@@ -53,10 +53,11 @@ export function testCall(
   }
 
   return {
-    async test_destination({ params: { destination = '' }, body, token }): Promise<AdminAnswer> {
+    async test_destination({ params: { destination = '' }, body, token, isInForce }): Promise<AdminAnswer> {
       const order = orderOf(destination, body)
       if (holdsInfinite(body)) return problem('bad_request', outOfRange)
-      return atOnce.run(shareOf(token), () => test(order, token.name))
+      // The token may have ended while the test waited for its turn.
+      return atOnce.run(shareOf(token), async () => (isInForce() ? test(order, token.name) : noToken))
     },
   }
 }
