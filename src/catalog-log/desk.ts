@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../async/one-at-a-time.ts'
+import type { Quota } from '../catalog/quota.ts'
 import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
@@ -18,6 +19,7 @@ export type DeskOptions = {
   readonly seals: RecordSeals
   readonly definitions: Definitions
   readonly allowAddresses: readonly string[]
+  readonly quotas?: readonly Quota[]
   readonly onRefused: (refused: RefusedRecord) => void
   /** Makes the records of the audit trail, which are written in the same transaction. */
   readonly audited: (change: {
@@ -187,6 +189,7 @@ export class CatalogDesk {
   #plan(batch: readonly Waiting[]): readonly Planned[] {
     const taken = new Set<string>()
     const planned: Planned[] = []
+    const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
       const { edits, isDryRun = false } = waiting
       const keys = edits.map(({ name }) => keyOf(name))
@@ -196,7 +199,7 @@ export class CatalogDesk {
         this.#waiting.push(waiting)
         continue
       }
-      const judged = this.#judge(waiting)
+      const judged = this.#judge(waiting, coming)
       if (!judged.ok) {
         waiting.resolve(judged)
         continue
@@ -205,6 +208,7 @@ export class CatalogDesk {
       if (isDryRun || judged.accepted.length === 0) waiting.resolve(this.#presentAnswer(edits, what))
       else {
         for (const key of keys) taken.add(key)
+        for (const { name, definition } of judged.accepted) coming.set(keyOf(name), definition)
         const present = new Map(keys.map((key) => [key, this.#log.objects.get(key)?.version]))
         planned.push({ waiting, accepted: judged.accepted, what, present, changeId: randomUUID() })
       }
@@ -212,15 +216,15 @@ export class CatalogDesk {
     return planned
   }
 
-  #judge({
-    edits,
-    variables = {},
-    isRepair = false,
-  }: Change): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
+  #judge(
+    { edits, variables = {}, isRepair = false }: Change,
+    coming: ReadonlyMap<string, Accepted['definition']>,
+  ): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
     const { damage, objects } = this.#log
     if (damage !== undefined && !isRepair) return { ok: false, kind: 'damaged', problem: damage }
-    const { definitions, allowAddresses } = this.#options
-    return judge(edits, objects, { definitions, variables, allowAddresses, atMs: Date.now(), isRepair })
+    const { definitions, allowAddresses, quotas = [] } = this.#options
+    const by = { definitions, variables, allowAddresses, quotas, coming, atMs: Date.now(), isRepair }
+    return judge(edits, objects, by)
   }
 
   /** Writes changes in one transaction. Returns the revision of each, and the versions of its objects. */

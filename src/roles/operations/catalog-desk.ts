@@ -1,4 +1,5 @@
 import { formatFaults, type Fault } from '../../catalog/fault.ts'
+import { readQuota } from '../../catalog/quota.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { CatalogDesk, type Change, type ChangeAnswer, type ChangedObject } from '../../catalog-log/desk.ts'
 import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
@@ -45,6 +46,7 @@ export async function openCatalogDesk(
     seals: new RecordSeals(topic, keys),
     definitions,
     allowAddresses: config.delivery.allowAddresses,
+    quotas: config.catalog.quotas.flatMap((text) => readQuota(text) ?? []),
     audited: ({ by, changed, note }) => {
       const action = changed.some(({ name }) => isEntry(name)) ? 'catalog_changed' : 'tokens_changed'
       const what = note === undefined ? auditedOf(changed) : { detail: note }
