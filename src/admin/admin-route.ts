@@ -38,7 +38,9 @@ export type AdminRoute = {
  */
 export type RouteScope = 'token' | 'destination' | 'within' | 'installation'
 
-/** Returns true if a route is open to tokens with a scope. A route that declares nothing is closed to them. */
+/**
+ * Returns true if a route is open to tokens with a scope. A route that declares nothing is closed to them.
+ */
 export function isOpenToScopes({ scope }: { readonly scope?: RouteScope }): boolean {
   return scope === 'token' || scope === 'destination' || scope === 'within'
 }

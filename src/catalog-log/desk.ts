@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../async/one-at-a-time.ts'
-import type { Quota } from '../catalog/quota.ts'
+import type { Quota } from '../catalog/labels.ts'
 import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'

@@ -1,13 +1,13 @@
 import { type Fault, faultOf } from '../catalog/fault.ts'
 import { recordOf } from '../catalog/plain-data.ts'
-import type { Quota } from '../catalog/quota.ts'
+import type { Quota } from '../catalog/labels.ts'
 import type { Definition } from './definitions.ts'
 import type { StoredObject } from './log.ts'
 import { keyOf, nameOf, type ObjectName } from './names.ts'
 
 /**
- * Returns a fault for each edited destination that gets a value of a label that too many would then have. What
- * already has the value may be edited, also if a quota was lowered. `after`: the edited objects by key.
+ * Returns a fault for each edited destination that gets a value of a label that too many would then have.
+ * What already has the value may be edited, also if a quota was lowered. `after`: the edited objects by key.
  * `coming`: other objects that are about to be written.
  */
 export function quotaFaults(

@@ -21,7 +21,7 @@ import {
   KIB,
   MIB,
 } from './key.ts'
-import { readQuota } from '../catalog/quota.ts'
+import { readQuota } from '../catalog/labels.ts'
 import { noticesKeys } from './notices-keys.ts'
 import { retryKeys } from './retry-keys.ts'
 import { topicsKeys } from './topics-keys.ts'

@@ -1,5 +1,5 @@
 import { formatFaults, type Fault } from '../../catalog/fault.ts'
-import { readQuota } from '../../catalog/quota.ts'
+import { readQuota } from '../../catalog/labels.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { CatalogDesk, type Change, type ChangeAnswer, type ChangedObject } from '../../catalog-log/desk.ts'
 import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Quota } from '../../../src/catalog/quota.ts'
+import type { Quota } from '../../../src/catalog/labels.ts'
 import { Definitions } from '../../../src/catalog-log/definitions.ts'
 import { CatalogDesk } from '../../../src/catalog-log/desk.ts'
 import type { Edit } from '../../../src/catalog-log/judge.ts'

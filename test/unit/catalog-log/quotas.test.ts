@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readQuota } from '../../../src/catalog/quota.ts'
+import { readQuota } from '../../../src/catalog/labels.ts'
 import { Definitions } from '../../../src/catalog-log/definitions.ts'
 import { type Edit, judge } from '../../../src/catalog-log/judge.ts'
 import type { StoredObject } from '../../../src/catalog-log/log.ts'
