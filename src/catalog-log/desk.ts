@@ -209,7 +209,7 @@ export class CatalogDesk {
       else {
         for (const key of keys) taken.add(key)
         for (const { name, definition } of judged.accepted) coming.set(keyOf(name), definition)
-        const present = new Map(keys.map((key) => [key, this.#log.objects.get(key)?.version]))
+        const present = new Map(keys.map((key) => [key, this.#log.all.get(key)?.version]))
         planned.push({ waiting, accepted: judged.accepted, what, present, changeId: randomUUID() })
       }
     }
@@ -220,11 +220,11 @@ export class CatalogDesk {
     { edits, variables = {}, isRepair = false }: Change,
     coming: ReadonlyMap<string, Accepted['definition']>,
   ): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
-    const { damage, objects } = this.#log
+    const { damage, all } = this.#log
     if (damage !== undefined && !isRepair) return { ok: false, kind: 'damaged', problem: damage }
     const { definitions, allowAddresses, quotas = [] } = this.#options
     const by = { definitions, variables, allowAddresses, quotas, coming, atMs: Date.now(), isRepair }
-    return judge(edits, objects, by)
+    return judge(edits, all, by)
   }
 
   /** Writes changes in one transaction. Returns the revision of each, and the versions of its objects. */
@@ -263,7 +263,7 @@ export class CatalogDesk {
   #presentAnswer(edits: readonly Edit[], what: Planned['what']): Extract<ChangeAnswer, { ok: true }> {
     const changed = edits.map(({ name }): ChangedObject => {
       const key = keyOf(name)
-      return { name, what: what.get(key) ?? 'unchanged', version: this.#log.objects.get(key)?.version }
+      return { name, what: what.get(key) ?? 'unchanged', version: this.#log.all.get(key)?.version }
     })
     return { ok: true, revision: this.#log.head?.revision ?? 0, changed }
   }
@@ -274,7 +274,7 @@ export class CatalogDesk {
       edits.map(({ name }) => {
         const key = keyOf(name)
         const one = byKey.get(key)
-        const isThere = this.#log.objects.has(key)
+        const isThere = this.#log.all.has(key)
         if (one === undefined) return [key, 'unchanged']
         return [key, one.definition === undefined ? 'removed' : isThere ? 'changed' : 'created']
       }),

@@ -4,7 +4,7 @@ import { lossFaults } from '../catalog/lost-entries.ts'
 import { listOf, recordOf } from '../catalog/plain-data.ts'
 import type { Edit } from '../catalog-log/judge.ts'
 import type { CatalogLog, StoredObject } from '../catalog-log/log.ts'
-import { type EntryKind, entryKinds, isEntry, keyOf, type ObjectName } from '../catalog-log/names.ts'
+import { type EntryKind, entryKinds, keyOf, type ObjectName } from '../catalog-log/names.ts'
 import { catalogVariables } from '../config/read.ts'
 import { changeLines, refusalText } from '../roles/operations/catalog-desk.ts'
 import { counted } from '../roles/start/progress.ts'
@@ -80,7 +80,7 @@ function editsFrom(value: Readonly<Record<string, unknown>>, log: CatalogLog, pa
     }
   }
   refuseLoss(wanted, { log, path, expected: recordOf(value['expect']) })
-  const gone = [...log.objects.values()].filter((object) => isEntry(object) && !wanted.has(keyOf(object)))
+  const gone = [...log.objects.values()].filter((object) => !wanted.has(keyOf(object)))
   return [...wanted.values(), ...gone.map(({ kind, id }): Edit => ({ name: { kind, id }, op: 'remove' }))]
 }
 
