@@ -6,6 +6,7 @@ import { configMarkdown } from '../src/config/markdown.ts'
 import { openApiDocument } from '../src/gateway/http/gateway-openapi.ts'
 import { audienceChangeSchema } from '../src/message/audience-change.ts'
 import { aclsMarkdown } from './acls-markdown.ts'
+import { adminApiMarkdown } from './admin-api-markdown.ts'
 import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro-schemas.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/message-schemas.ts'
@@ -47,6 +48,7 @@ const generated: Record<string, string> = {
   ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),
   'docs/dashboards.md': dashboardsMarkdown(),
   'docs/acls.md': aclsMarkdown(),
+  'docs/admin-api.md': adminApiMarkdown(read('docs/admin-api.md')),
   'docs/topics.md': topicsMarkdown(),
   'docs/architecture.md': architectureMarkdown(read('docs/architecture.md')),
   'docs/metrics.md': await metricsMarkdown(),

@@ -11,6 +11,7 @@ export type AdminRoute = {
   /** The path, in OpenAPI's notation. */
   readonly path: string
   readonly right: AdminRight
+  readonly scope: RouteScope
   readonly summary: string
   readonly description: string
   readonly params?: Readonly<Record<string, Parameter>>
@@ -23,6 +24,25 @@ export type AdminRoute = {
   readonly answer: { readonly schema: object; readonly example: object }
   /** The problems with which this route may answer, in addition to the problems that every route has. */
   readonly problems: readonly ProblemCode[]
+}
+
+/**
+ * What a token with a scope may do by a route.
+ *
+ * - `token`: all of it, because the call concerns only the token itself.
+ * - `destination`: the path names a `{destination}`. What is outside of the scope is answered with 404, by
+ *   the server, before the call.
+ * - `within`: the call itself keeps to the scope of the token: a list, a search, or a body that names
+ *   objects.
+ * - `installation`: nothing. The call concerns the whole installation.
+ */
+export type RouteScope = 'token' | 'destination' | 'within' | 'installation'
+
+/**
+ * Returns true if a route is open to tokens with a scope. A route that declares nothing is closed to them.
+ */
+export function isOpenToScopes({ scope }: { readonly scope?: RouteScope }): boolean {
+  return scope === 'token' || scope === 'destination' || scope === 'within'
 }
 
 export type AdminCall =
@@ -47,6 +67,9 @@ export type AdminCall =
   | 'drop_destination'
   | 'list_audit'
   | 'list_sources'
+  | 'list_tokens'
+  | 'create_token'
+  | 'remove_token'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 
 /** A parameter of a path or a query. Its value is always text. */

@@ -71,6 +71,7 @@ export const auditRoute: AdminRoute = {
   method: 'GET',
   path: '/v1/audit',
   right: 'admin',
+  scope: 'within',
   summary: 'Who did what, newest first',
   description:
     'Of the last 90 days, the command line and the workers too. To get the next page, repeat the request with the `cursor` of this page.',

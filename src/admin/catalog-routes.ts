@@ -73,6 +73,7 @@ function showRoute({ kind, schema, example }: Kind, where: Where): AdminRoute {
     call: `show_${kind}`,
     method: 'GET',
     right: 'read',
+    scope: 'within',
     summary: `Show a ${kind} of the catalog`,
     description: `As it is in the topic of the catalog (\`catalog.source=topic\`). ${keepsSecrets} The paths of URLs are shown only to tokens with the right \`admin\`.`,
     status: 200,
@@ -102,7 +103,9 @@ const changed = {
 }
 
 function changeRoutes({ kind, schema, example }: Kind, where: Where): readonly AdminRoute[] {
-  const change = { ...where, right: 'admin', status: 200, answer: changed, query: { dryRun } } as const
+  // A change of a source is judged by the keys of all sources, so its faults tell of others.
+  const scope = kind === 'destination' ? 'within' : 'installation'
+  const change = { ...where, right: 'admin', scope, status: 200, answer: changed, query: { dryRun } } as const
   return [
     {
       ...change,
@@ -112,7 +115,7 @@ function changeRoutes({ kind, schema, example }: Kind, where: Where): readonly A
       description: `Running processes use the change within a second. ${keepsSecrets} The fields are those of docs/catalog.md.`,
       headers: { 'If-Match': ifMatch, 'If-None-Match': ifNoneMatch },
       body: { schema: { type: 'object' }, documented: { $ref: `#/components/schemas/${schema}` }, example },
-      problems: ['conflict', 'outdated', 'no_condition', 'faulty'],
+      problems: ['not_found', 'conflict', 'outdated', 'no_condition', 'faulty'],
     },
     {
       ...change,
@@ -146,6 +149,7 @@ export const catalogRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/sources',
     right: 'read',
+    scope: 'within',
     summary: 'List the sources of the catalog',
     description: 'In the order of their ids. Keys are not shown.',
     status: 200,

@@ -138,6 +138,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/destinations/{destination}/test',
     right: 'operate',
+    scope: 'destination',
     summary: 'Send a test message to a destination',
     description:
       'Sends one message to the URLs of a destination, as a worker with the same settings would. The request also has the header `X-Sluice-Test: true`. The state, the filter and the rate limit of the destination do not stop it. The delivery log does not have it. Kafka is not needed. For the defaults, send `{}`.',
@@ -194,6 +195,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/paused-destinations',
     right: 'read',
+    scope: 'within',
     summary: 'List destinations that Sluice has paused',
     description:
       'Sluice pauses a destination when all of its URLs have failed for the time in its `autoPause` or in `notices.autoPause`, or have answered 410 (Gone). Its messages wait until somebody resumes the destination. With `notices.whileAutoPaused=dead-letter`, they become dead letters (`auto_paused`). The list does not have destinations that are paused in the catalog.',
@@ -213,6 +215,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/destinations/{destination}/resume',
     right: 'operate',
+    scope: 'destination',
     summary: 'Resume a destination that Sluice has paused',
     description:
       'Sluice sends to it again, first the messages that have waited. A URL that has answered 410 (Gone) is asked again. Messages that became dead letters meanwhile (`auto_paused`) stay dead letters until a replay.',
@@ -234,6 +237,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/destinations/{destination}/retry-now',
     right: 'operate',
+    scope: 'destination',
     summary: 'Try now what waits for a retry',
     description:
       'Workers try the messages of a destination that wait on the retry topics after failed tries, without waiting for their next try. They begin with a few, and go on as these arrive. If too many fail, the rest keeps its time. No message is tried twice. Messages far behind the oldest message of a retry topic keep their time too. For all messages, send `{}`.',
@@ -281,6 +285,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/destinations/{destination}/drop',
     right: 'operate',
+    scope: 'destination',
     summary: 'Make dead letters of what waits',
     description:
       'Workers make dead letters of the messages of a destination that wait now, in its queue and on the retry topics. Their `reason` is `dropped`, and a replay sends them after all. Requests in flight end as they would. Messages that come later are not dropped. Messages far behind the oldest message of a retry topic keep their next try. Ask with `dryRun` first: it says how many wait.',

@@ -201,6 +201,7 @@ export const logRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/log',
     right: 'read',
+    scope: 'installation',
     summary: 'How far back the delivery log reaches, and how far its index is',
     description:
       'Describes the index that this process asks. This is the index of `index.url`, or else of `clickhouse.url`, or else of `index.folder`.',
@@ -229,6 +230,7 @@ export const logRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/log/messages/{message}',
     right: 'read',
+    scope: 'within',
     summary: 'What became of a message',
     description:
       'Returns each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `sluice log find` shows it.',
@@ -261,6 +263,7 @@ export const logRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/log/search',
     right: 'read',
+    scope: 'within',
     summary: 'Search the delivery log, newest first',
     description:
       'Finds the records for which all given conditions hold. To get the next page, repeat the request with the `cursor` of this page. If the request had no `from`, add the `from` of the answer.',
@@ -302,6 +305,7 @@ export const logRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/log/stats',
     right: 'read',
+    scope: 'within',
     summary: 'Count deliveries and their durations by the minute, or by steps and groups',
     description:
       'Counts the states for which all given conditions hold, in ascending order of the minutes. Minutes without such a state are left out. Records count with their weights, so deliveries without a record of their own are counted too. With `step` or `groupBy`, the answer has `times`, `groups` and `others` instead of `minutes`: a list of numbers for each group, so 10,000 destinations fit into one answer.',

@@ -1,5 +1,5 @@
 import { problem, type ProblemCode, problems } from './problem.ts'
-import type { AdminRoute } from './admin-route.ts'
+import type { AdminRoute, RouteScope } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 import { catalogSchema } from '../catalog/catalog-schema.ts'
 
@@ -30,7 +30,7 @@ export function adminOpenApi(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'With this API, programs ask the delivery log, run replays, list and test destinations, and see who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'With this API, programs ask the delivery log, run replays, list and test destinations, and see who did what. Every call needs a bearer token with the right that it names. A token may have a scope: then what the scope does not hold is answered like what does not exist. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The server that serves this document.' }],
@@ -41,7 +41,8 @@ export function adminOpenApi(): object {
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The token that `sluice admin token create` prints.',
+          description:
+            'A token that `sluice tokens create`, `POST /v1/tokens` or `sluice admin token create` has shown.',
         },
       },
       schemas: {
@@ -67,12 +68,21 @@ function catalogSchemas(): Readonly<Record<string, object>> {
   return { Source: sources.items, Destination: destinations.items }
 }
 
+/** What a token with a scope may do by a route. */
+const ofScoped = {
+  token: 'A token with a scope may use it.',
+  destination: 'For a token with a scope, other destinations do not exist.',
+  within: 'For a token with a scope, there is only what its scope holds.',
+  installation: 'A token with a scope may not use it.',
+} as const satisfies Record<RouteScope, string>
+
 function operationOf({
   call,
   method,
   summary,
   description,
   right,
+  scope,
   params,
   query,
   headers,
@@ -86,8 +96,9 @@ function operationOf({
   return {
     operationId: call,
     summary,
-    description: `${description} Needs the right \`${right}\`.`,
+    description: `${description} Needs the right \`${right}\`. ${ofScoped[scope]}`,
     'x-right': right,
+    'x-scope': scope,
     security: [{ token: [] }],
     parameters: [
       ...parametersOf('path', params),
@@ -135,7 +146,7 @@ function problemAnswer(code: ProblemCode): object {
 
 const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   bad_request: "body must have required property 'of': see /openapi.json.",
-  no_token: 'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
+  no_token: 'Send a token that is in force: Authorization: Bearer sluice_…',
   not_allowed: 'This needs the right operate, and the token has read: take another token.',
   not_found: 'There is no replay or destination "x": list those that there are.',
   too_slow: 'The request did not come as a whole in time: send it again.',

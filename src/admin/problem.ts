@@ -38,6 +38,16 @@ export function problem(code: ProblemCode, detail: string): AdminAnswer {
   return { status, body, isProblem: true, headers }
 }
 
+export const noToken = problem(
+  'no_token',
+  'Send a token that is in force: Authorization: Bearer sluice_…. `sluice tokens create`, or a line in the file of admin.tokensFile, makes one.',
+)
+
+/** The answer for an object that doesn't exist, or that the token of the request may not see. */
+export function missing(kind: string, id: string): AdminAnswer {
+  return problem('not_found', `There is no ${kind} ${JSON.stringify(id)}: list those that there are.`)
+}
+
 export function done(
   body: object,
   status = 200,

@@ -208,6 +208,7 @@ export const replayRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/replays/preview',
     right: 'operate',
+    scope: 'within',
     summary: 'Count what a replay would send',
     description:
       'Reads Kafka for 20 seconds at the most. Nothing is sent. The body is that of the call that sends.',
@@ -230,6 +231,7 @@ export const replayRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/replays',
     right: 'operate',
+    scope: 'within',
     summary: 'Send again',
     description:
       'What another replay has sent, or is about to, is left out, unless `again` is true. Counts as a preview does, and then makes the workers send the records again. If the time is too short to count all records, the replay is created nevertheless, and `counted` is null.',
@@ -243,6 +245,7 @@ export const replayRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/replays',
     right: 'read',
+    scope: 'within',
     summary: 'List replays, newest first',
     description:
       'Those of the last 90 days. To get the next page, repeat the request with the `cursor` of this page.',
@@ -281,6 +284,7 @@ export const replayRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/replays/{replay}',
     right: 'read',
+    scope: 'within',
     summary: 'How far a replay is',
     description:
       'Returns what the owner of the replay noted last. While it sends, the owner notes this four times a second.',
@@ -294,6 +298,7 @@ export const replayRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/replays/{replay}/stop',
     right: 'operate',
+    scope: 'within',
     summary: 'Stop a replay',
     description: 'Its owner stops within two seconds. Records that it has written by then are delivered.',
     params: ofReplay,
@@ -306,6 +311,7 @@ export const replayRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/v1/replays/{replay}/resume',
     right: 'operate',
+    scope: 'within',
     summary: 'Let a stopped replay go on',
     description: 'The replay goes on where it stopped.',
     params: ofReplay,

@@ -5,6 +5,7 @@ import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
 import { statusRoutes } from './status-routes.ts'
+import { scopeSchema, tokenRoutes } from './token-routes.ts'
 
 /** The table of all calls that `sluice admin` answers. */
 export const adminRoutes: readonly AdminRoute[] = [
@@ -13,6 +14,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/health',
     right: 'read',
+    scope: 'token',
     summary: 'What answers, and who asks',
     description:
       'An orchestrator finds its probes at http.port (/livez and /readyz), and needs no token there.',
@@ -27,8 +29,13 @@ export const adminRoutes: readonly AdminRoute[] = [
           commit: { type: 'string' },
           token: {
             type: 'object',
-            required: ['name', 'right'],
-            properties: { name: { type: 'string' }, right: { enum: ['read', 'operate', 'admin'] } },
+            required: ['name', 'right', 'scope', 'expiresAt'],
+            properties: {
+              name: { type: 'string' },
+              right: { enum: ['read', 'operate', 'admin'] },
+              scope: scopeSchema,
+              expiresAt: { type: ['string', 'null'], format: 'date-time' },
+            },
           },
         },
       },
@@ -36,7 +43,7 @@ export const adminRoutes: readonly AdminRoute[] = [
         status: 'ok',
         version: '0.1.0',
         commit: '2fb1096',
-        token: { name: 'ann', right: 'operate' },
+        token: { name: 'ann', right: 'operate', scope: 'all', expiresAt: null },
       },
     },
     problems: [],
@@ -46,5 +53,6 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...statusRoutes,
   ...destinationRoutes,
   ...catalogRoutes,
+  ...tokenRoutes,
   auditRoute,
 ]

@@ -4,10 +4,11 @@ import { measureStructure } from '../message/depth-and-keys.ts'
 import { printable } from '../message/printable.ts'
 import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
-import { type AdminAnswer, problem } from './problem.ts'
-import type { AdminCall, AdminRoute } from './admin-route.ts'
+import { type AdminAnswer, missing, noToken, problem } from './problem.ts'
+import { isScoped, type TokenScope } from './scope.ts'
+import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
-import { findToken, mayDo, type Token } from './tokens.ts'
+import { mayDo, shareOf, type Token } from './tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -24,14 +25,19 @@ export type AdminRequest = {
   readonly query: Readonly<Record<string, string>>
   readonly body: unknown
   readonly conditions: Conditions
-  readonly token: Pick<Token, 'name' | 'right'>
+  readonly token: Omit<Token, 'digest'>
+  /** Returns false once the token has ended or was revoked, which may be while a call waits. */
+  readonly isInForce: () => boolean
 }
 
 export type AdminCalls = Readonly<Record<AdminCall, (request: AdminRequest) => Promise<AdminAnswer>>>
 
 export type AdminServerOptions = {
   readonly calls: AdminCalls
-  readonly tokens: () => readonly Token[]
+  /** Finds a token that is in force now, by its text. */
+  readonly findToken: (given: string) => Token | undefined
+  /** Returns true if the catalog has a destination that a scope holds. */
+  readonly sees: (scope: TokenScope, destinationId: string) => boolean
   /** Time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   readonly onAnswered: (call: AdminCall | 'other', status: number, by: string) => void
@@ -166,28 +172,54 @@ class Server implements AdminServer {
       url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { admin: route },
       schema: schemaOf(route),
-      handler: async (request, reply) => {
-        const token = this.#holders.get(request)
-        if (token === undefined) return this.#send(reply, noToken)
-        const { params, query, body, headers } = request
-        const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
-        const given = { params, query, body, conditions, token }
-        return this.#send(reply, await this.#options.calls[route.call](given))
-      },
+      handler: async (request, reply) => this.#send(reply, await this.#answer(route, request)),
     })
+  }
+
+  async #answer(
+    route: AdminRoute,
+    request: FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, string> }>,
+  ): Promise<AdminAnswer> {
+    // The token may have ended while the body came.
+    const token = this.#tokenOf(request)
+    if (token === undefined || !mayDo(token, route.right)) return noToken
+    const { params, query, body, headers } = request
+    const { destination = '' } = params
+    if (
+      isScoped(token.scope) &&
+      route.scope === 'destination' &&
+      !this.#options.sees(token.scope, destination)
+    )
+      return missing('destination', destination)
+    const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
+    const isInForce = (): boolean => {
+      const now = this.#tokenOf(request)
+      return now !== undefined && mayDo(now, route.right)
+    }
+    const given = { params, query, body, conditions, token, isInForce }
+    const answer = await this.#options.calls[route.call](given)
+    // What was only read isn't shown any more. What was done is told.
+    return route.right === 'read' && !isInForce() ? noToken : answer
+  }
+
+  /** Finds the token of a request, if it is in force at this moment. */
+  #tokenOf({ headers }: FastifyRequest): Token | undefined {
+    const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(headers.authorization ?? '')?.[1]
+    return given === undefined ? undefined : this.#options.findToken(given)
   }
 
   #refusal(request: FastifyRequest, reply: FastifyReply): AdminAnswer | undefined {
     const route = request.routeOptions.config.admin
     if (route === undefined) return undefined
-    const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
-    const token = given === undefined ? undefined : findToken(this.#options.tokens(), given)
+    const token = this.#tokenOf(request)
     if (token === undefined) return noToken
     this.#holders.set(request, token)
-    if (mayDo(token, route.right))
-      return this.#clients.hasRoom(request.raw, reply.raw, token.name) ? undefined : unread
-    const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
-    return problem('not_allowed', detail)
+    if (!mayDo(token, route.right)) {
+      const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+      return problem('not_allowed', detail)
+    }
+    if (isScoped(token.scope) && !isOpenToScopes(route)) return problem('not_allowed', notScoped)
+    return this.#clients.hasRoom(request.raw, reply.raw, shareOf(token)) ? undefined : unread
   }
 
   #send(reply: FastifyReply, answer: AdminAnswer): FastifyReply {
@@ -272,10 +304,8 @@ function objectOf(given: NonNullable<AdminRoute['query']>, isRequired: boolean):
   }
 }
 
-const noToken = problem(
-  'no_token',
-  'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
-)
+const notScoped = 'This concerns the whole installation, and the token has a scope: take a token without one.'
+
 const unread = problem(
   'busy',
   'Answers to this token, or all answers, that nobody has read yet take too much memory: read them, and try again.',

@@ -268,6 +268,7 @@ export const statusRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/status',
     right: 'read',
+    scope: 'installation',
     summary: 'Which destinations need attention, what waits, and which workers run',
     description:
       'Shows what `sluice status` shows. The server answers from memory, also while Kafka is away: `asOf` says since when the picture is.',
@@ -317,6 +318,7 @@ export const statusRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/destinations',
     right: 'read',
+    scope: 'within',
     summary: 'List the destinations of the catalog',
     description:
       'Lists the destinations with their present states, and with what the workers know of them. The server follows what the workers tell, so it answers at once, and also while Kafka is away: `asOf` says since when the picture is. Secrets, headers and the paths of URLs are not shown. For the next part of the list, send the `cursor` of the answer.',
@@ -388,6 +390,7 @@ export const statusRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/v1/destinations/{destination}/health',
     right: 'read',
+    scope: 'destination',
     summary: 'How a destination is',
     description:
       'Says which URLs of a destination fail, since when and with what answers, how much waits, and when it is tried next.',

@@ -1,9 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { everything, readScope, type ScopeData, scopeData, type TokenScope } from './scope.ts'
 
 /**
  * The rights of a token. Each right includes the rights that come before it in the list. `read`: read
  * everything except the audit trail. `operate`: create, stop and resume replays, and resume destinations.
- * `admin`: read the audit trail.
+ * `admin`: read the audit trail, and change the catalog and the tokens.
  */
 export const rights = ['read', 'operate', 'admin'] as const
 export type AdminRight = (typeof rights)[number]
@@ -14,17 +15,30 @@ export type Token = {
   readonly right: AdminRight
   /** The SHA-256 hash of the token. A token has 256 random bits, so a slower hash isn't necessary. */
   readonly digest: Buffer
+  readonly scope: TokenScope
+  /** When the token ends, in epoch milliseconds. `undefined`: never. */
+  readonly endsAtMs: number | undefined
+  /**
+   * The name of the first token of a family. A token with a scope and all that were made with it share their
+   * limits.
+   */
+  readonly family: string
 }
+
+/** A token of the catalog's topic. */
+export type KeptToken = Token & { readonly madeBy: string; readonly madeAtMs: number }
 
 export type TokensRead =
   | { readonly ok: true; readonly tokens: readonly Token[] }
   | { readonly ok: false; readonly problem: string }
 
+export const namePattern = '^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$'
 const line = /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})$/
 
 /**
  * Parses the text of a file of tokens. Each line has a name, a right and a hash. Lines that begin with # are
- * comments. If the file has no tokens, nobody may use the API.
+ * comments. If the file has no tokens, nobody may use the API. These tokens have no end, and are for the
+ * whole installation.
  */
 export function readTokens(text: string): TokensRead {
   const tokens: Token[] = []
@@ -38,7 +52,9 @@ export function readTokens(text: string): TokensRead {
         ok: false,
         problem: `line ${index + 1} is no token: \`sluice admin token create\` writes such lines`,
       }
-    tokens.push({ name: match[1] ?? '', right, digest: Buffer.from(match[3] ?? '', 'hex') })
+    const [, name = '', , hex = ''] = match
+    const digest = Buffer.from(hex, 'hex')
+    tokens.push({ name, right, digest, scope: everything, endsAtMs: undefined, family: name })
   }
   return { ok: true, tokens }
 }
@@ -51,8 +67,14 @@ export function createToken(
   name: string,
   right: AdminRight,
 ): { readonly token: string; readonly line: string } {
+  const { token, digest } = newSecret()
+  return { token, line: `${name} ${right} sha256:${digest.toString('hex')}` }
+}
+
+/** Makes the text of a token, and its hash, which alone is stored. */
+export function newSecret(): { readonly token: string; readonly digest: Buffer } {
   const token = `sluice_${randomBytes(32).toString('base64url')}`
-  return { token, line: tokenLine(token, name, right) }
+  return { token, digest: digestOf(token) }
 }
 
 /** Returns the line that stands for a token in the file of tokens. */
@@ -71,10 +93,66 @@ export function findToken(tokens: readonly Token[], given: string): Token | unde
   return found
 }
 
-export function mayDo({ right }: Token, wanted: AdminRight): boolean {
+export function mayDo({ right }: Pick<Token, 'right'>, wanted: AdminRight): boolean {
   return rights.indexOf(right) >= rights.indexOf(wanted)
 }
 
-function digestOf(token: string): Buffer {
+/** Names those tokens that share their limits: of one label, of one family, or the token itself. */
+export function shareOf({ scope: { label }, family }: Pick<Token, 'scope' | 'family'>): string {
+  return label === undefined ? `of ${family}` : `label ${label.key}=${label.value}`
+}
+
+export function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
+}
+
+/** A token as the topic of the catalog has it. Its names never change. */
+type StoredToken = {
+  readonly id: string
+  readonly right: AdminRight
+  readonly sha256: string
+  readonly scope: ScopeData
+  readonly endsAt?: string
+  readonly madeBy: string
+  readonly madeAt: string
+  readonly family: string
+}
+
+export function storedToken(token: KeptToken): StoredToken {
+  return {
+    id: token.name,
+    right: token.right,
+    sha256: token.digest.toString('hex'),
+    scope: scopeData(token.scope),
+    ...(token.endsAtMs !== undefined && { endsAt: new Date(token.endsAtMs).toISOString() }),
+    madeBy: token.madeBy,
+    madeAt: new Date(token.madeAtMs).toISOString(),
+    family: token.family,
+  }
+}
+
+const storedFields = new Set(['id', 'right', 'sha256', 'scope', 'endsAt', 'madeBy', 'madeAt', 'family'])
+
+/**
+ * Reads a token of the topic. Returns `undefined` if this version doesn't know all of it, because what it
+ * doesn't know may say that the token may do less.
+ */
+export function readStoredToken(stored: Readonly<Record<string, unknown>>): KeptToken | undefined {
+  const text = (name: string): string => (typeof stored[name] === 'string' ? stored[name] : '')
+  const right = rights.find((known) => known === stored['right'])
+  const scope = readScope(stored['scope'])
+  const isKnown = Object.keys(stored).every((name) => storedFields.has(name))
+  const endsAtMs = stored['endsAt'] === undefined ? undefined : Date.parse(text('endsAt'))
+  if (right === undefined || scope === undefined || !isKnown || Number.isNaN(endsAtMs)) return undefined
+  if (!/^[0-9a-f]{64}$/.test(text('sha256')) || text('id') === '') return undefined
+  return {
+    name: text('id'),
+    right,
+    digest: Buffer.from(text('sha256'), 'hex'),
+    scope,
+    endsAtMs,
+    madeBy: text('madeBy'),
+    madeAtMs: Date.parse(text('madeAt')),
+    family: text('family'),
+  }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../async/one-at-a-time.ts'
+import type { Quota } from '../catalog/labels.ts'
 import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
@@ -18,11 +19,13 @@ export type DeskOptions = {
   readonly seals: RecordSeals
   readonly definitions: Definitions
   readonly allowAddresses: readonly string[]
+  readonly quotas?: readonly Quota[]
   readonly onRefused: (refused: RefusedRecord) => void
   /** Makes the records of the audit trail, which are written in the same transaction. */
   readonly audited: (change: {
     readonly by: string
     readonly changed: readonly ChangedObject[]
+    readonly note: string | undefined
   }) => PartitionRecords
 }
 
@@ -30,6 +33,8 @@ export type Change = {
   /** All of these are made, or none. An object is named once. */
   readonly edits: readonly Edit[]
   readonly by: string
+  /** What the audit trail says of the change, in place of the names of its objects. */
+  readonly note?: string
   readonly variables?: Variables
   /** True: judges the change, and writes nothing. */
   readonly isDryRun?: boolean
@@ -184,6 +189,7 @@ export class CatalogDesk {
   #plan(batch: readonly Waiting[]): readonly Planned[] {
     const taken = new Set<string>()
     const planned: Planned[] = []
+    const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
       const { edits, isDryRun = false } = waiting
       const keys = edits.map(({ name }) => keyOf(name))
@@ -193,7 +199,7 @@ export class CatalogDesk {
         this.#waiting.push(waiting)
         continue
       }
-      const judged = this.#judge(waiting)
+      const judged = this.#judge(waiting, coming)
       if (!judged.ok) {
         waiting.resolve(judged)
         continue
@@ -202,29 +208,30 @@ export class CatalogDesk {
       if (isDryRun || judged.accepted.length === 0) waiting.resolve(this.#presentAnswer(edits, what))
       else {
         for (const key of keys) taken.add(key)
-        const present = new Map(keys.map((key) => [key, this.#log.objects.get(key)?.version]))
+        for (const { name, definition } of judged.accepted) coming.set(keyOf(name), definition)
+        const present = new Map(keys.map((key) => [key, this.#log.all.get(key)?.version]))
         planned.push({ waiting, accepted: judged.accepted, what, present, changeId: randomUUID() })
       }
     }
     return planned
   }
 
-  #judge({
-    edits,
-    variables = {},
-    isRepair = false,
-  }: Change): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
-    const { damage, objects } = this.#log
+  #judge(
+    { edits, variables = {}, isRepair = false }: Change,
+    coming: ReadonlyMap<string, Accepted['definition']>,
+  ): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
+    const { damage, all } = this.#log
     if (damage !== undefined && !isRepair) return { ok: false, kind: 'damaged', problem: damage }
-    const { definitions, allowAddresses } = this.#options
-    return judge(edits, objects, { definitions, variables, allowAddresses, atMs: Date.now(), isRepair })
+    const { definitions, allowAddresses, quotas = [] } = this.#options
+    const by = { definitions, variables, allowAddresses, quotas, coming, atMs: Date.now(), isRepair }
+    return judge(edits, all, by)
   }
 
   /** Writes changes in one transaction. Returns the revision of each, and the versions of its objects. */
   async #write(planned: readonly Planned[]): Promise<readonly Written[]> {
     const { seals, pen, audited } = this.#options
     let revision = this.#log.head?.revision ?? firstRevision()
-    const counts: { source: number; destination: number } = this.#log.counts
+    const counts = { ...this.#log.counts }
     const records: WrittenRecord[] = []
     const trail: PartitionRecords[] = []
     for (const { accepted, waiting, what, changeId } of planned) {
@@ -237,7 +244,8 @@ export class CatalogDesk {
       records.push(
         seals.head({ revision, changeId, atMs: Date.now(), by: waiting.by, counts: { ...counts } }),
       )
-      trail.push(audited({ by: waiting.by, changed: this.#presentAnswer(waiting.edits, what).changed }))
+      const { changed } = this.#presentAnswer(waiting.edits, what)
+      trail.push(audited({ by: waiting.by, changed, note: waiting.note }))
       this.#looked.set(changeId, undefined)
     }
     const offsets = await pen.write(records, inOnePlace(trail))
@@ -255,7 +263,7 @@ export class CatalogDesk {
   #presentAnswer(edits: readonly Edit[], what: Planned['what']): Extract<ChangeAnswer, { ok: true }> {
     const changed = edits.map(({ name }): ChangedObject => {
       const key = keyOf(name)
-      return { name, what: what.get(key) ?? 'unchanged', version: this.#log.objects.get(key)?.version }
+      return { name, what: what.get(key) ?? 'unchanged', version: this.#log.all.get(key)?.version }
     })
     return { ok: true, revision: this.#log.head?.revision ?? 0, changed }
   }
@@ -266,7 +274,7 @@ export class CatalogDesk {
       edits.map(({ name }) => {
         const key = keyOf(name)
         const one = byKey.get(key)
-        const isThere = this.#log.objects.has(key)
+        const isThere = this.#log.all.has(key)
         if (one === undefined) return [key, 'unchanged']
         return [key, one.definition === undefined ? 'removed' : isThere ? 'changed' : 'created']
       }),

@@ -5,7 +5,7 @@ import { parseCatalogData } from '../catalog/parse.ts'
 import { listOf } from '../catalog/plain-data.ts'
 import type { Definition, Definitions } from './definitions.ts'
 import type { CatalogLog, ChangeSet, StoredObject } from './log.ts'
-import { keyOf, type ObjectName } from './names.ts'
+import { isEntry, keyOf, type ObjectName } from './names.ts'
 
 export type EntriesOptions = {
   readonly definitions: Definitions
@@ -41,21 +41,21 @@ export class Entries {
 
   /** Makes the next catalog. Entries that the change sets don't name keep their objects. */
   next(before: Catalog, sets: readonly ChangeSet[]): Catalog {
+    const version = versionOf(sets.at(-1)?.head.revision ?? 0)
     const sources = new Map<string, Source | undefined>()
     const destinations = new Map<string, Destination | undefined>()
     for (const { put, removed } of sets) {
-      for (const { kind, id } of removed) {
+      for (const { kind, id } of removed.filter(isEntry)) {
         this.#unusable.delete(keyOf({ kind, id }))
         if (kind === 'source') sources.set(id, undefined)
         else destinations.set(id, undefined)
       }
-      for (const object of put) {
+      for (const object of put.filter(isEntry)) {
         if (object.kind === 'source') setIf(sources, object.id, this.#source(object))
         else setIf(destinations, object.id, this.#destination(object))
       }
     }
-    const revision = sets.at(-1)?.head.revision ?? 0
-    return nextCatalog(before, { sources, destinations }, versionOf(revision))
+    return nextCatalog(before, { sources, destinations }, version)
   }
 
   #source(object: StoredObject): Source | undefined {

@@ -2,10 +2,12 @@ import isEqual from 'fast-deep-equal'
 import { type Fault, faultOf } from '../catalog/fault.ts'
 import { parseCatalogData } from '../catalog/parse.ts'
 import { listOf, recordOf } from '../catalog/plain-data.ts'
+import type { Quota } from '../catalog/labels.ts'
 import type { Variables } from '../catalog/variables.ts'
 import type { Definition, Definitions } from './definitions.ts'
 import type { StoredObject } from './log.ts'
-import { keyOf, type ObjectName } from './names.ts'
+import { type EntryKind, keyOf, type ObjectName } from './names.ts'
+import { quotaFaults } from './quotas.ts'
 
 /**
  * A change of one object. `base`: the version of the object that the author has seen, or `none` if it must
@@ -37,6 +39,9 @@ export type JudgeOptions = {
   readonly variables: Variables
   readonly allowAddresses: readonly string[]
   readonly atMs: number
+  readonly quotas?: readonly Quota[]
+  /** What is about to be written together with these edits, by key. */
+  readonly coming?: ReadonlyMap<string, Definition | undefined>
   /** True: an object that stays the same is written again. */
   readonly isRepair?: boolean
 }
@@ -62,6 +67,9 @@ export function judge(
   for (const edit of edits) after.set(keyOf(edit.name), plainOf(edit, objects, { ...options, faults }))
   if (after.size < edits.length) throw new Error('a change set names an object twice')
   if (faults.length === 0) faults.push(...faultsOf(edits, after, objects, options))
+  const { quotas = [], coming = new Map<string, undefined>() } = options
+  const names = edits.map(({ name }) => name)
+  if (faults.length === 0) faults.push(...quotaFaults(names, after, { objects, coming, quotas }))
   if (faults.length > 0) return { ok: false, kind: 'faulty', faults }
   const { definitions, atMs, isRepair = false } = options
   const accepted = edits.flatMap(({ name }): Accepted[] => {
@@ -163,7 +171,7 @@ function listIf(definition: Definition | undefined): readonly Definition[] {
 }
 
 /** Names the object of a fault by its key, and not by its position in a list that the author doesn't know. */
-function withId(fault: Fault, lists: Readonly<Record<ObjectName['kind'], readonly Definition[]>>): Fault {
+function withId(fault: Fault, lists: Readonly<Record<EntryKind, readonly Definition[]>>): Fault {
   const match = /^(source|destination)s\[(\d+)\]\.?(.*)$/.exec(fault.path)
   if (match === null) return fault
   const [, kind, index, path = ''] = match

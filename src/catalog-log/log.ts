@@ -1,4 +1,12 @@
-import { type ObjectName, type ObjectKind, headKey, nameOf } from './names.ts'
+import {
+  type EntryKind,
+  type ObjectName,
+  type ObjectKind,
+  headKey,
+  isEntry,
+  nameOf,
+  objectKinds,
+} from './names.ts'
 import { type Head, headOf, type RecordSeals, type SignedRecord } from './record.ts'
 import type { WholeRecord } from '../message/records.ts'
 
@@ -9,6 +17,9 @@ export type StoredObject = ObjectName & {
   readonly revision: number
   readonly definition: Readonly<Record<string, unknown>>
 }
+
+/** A source or a destination. */
+export type StoredEntry = StoredObject & { readonly kind: EntryKind }
 
 /** A change set. All of it takes effect at once. */
 export type ChangeSet = {
@@ -27,8 +38,9 @@ export type RefusedRecord = { readonly offset: number; readonly key: string; rea
 export class CatalogLog {
   readonly #seals: RecordSeals
   readonly #onRefused: (refused: RefusedRecord) => void
-  readonly #objects = new Map<string, StoredObject>()
-  readonly #counts = { source: 0, destination: 0 }
+  readonly #all = new Map<string, StoredObject>()
+  readonly #entries = new Map<string, StoredEntry>()
+  readonly #counts: Record<ObjectKind, number> = { source: 0, destination: 0, token: 0 }
   #pending: SignedRecord[] = []
   #head: Head | undefined
   /**
@@ -55,16 +67,22 @@ export class CatalogLog {
     return this.#head
   }
 
-  get objects(): ReadonlyMap<string, StoredObject> {
-    return this.#objects
+  /** The sources and destinations, which are the catalog. */
+  get objects(): ReadonlyMap<string, StoredEntry> {
+    return this.#entries
+  }
+
+  /** What else the topic has is here too. Whoever goes through all of it must not take a token for an entry. */
+  get all(): ReadonlyMap<string, StoredObject> {
+    return this.#all
   }
 
   of(kind: ObjectKind): readonly StoredObject[] {
-    return [...this.#objects.values()].filter((object) => object.kind === kind)
+    return [...this.#all.values()].filter((object) => object.kind === kind)
   }
 
   /** How many objects of each kind there are. */
-  get counts(): Head['counts'] {
+  get counts(): Readonly<Record<ObjectKind, number>> {
     return { ...this.#counts }
   }
 
@@ -78,10 +96,12 @@ export class CatalogLog {
     if (this.#pending.length > 0) return 'its last change has no end'
     if (this.#head === undefined)
       return this.#hasRefused ? 'none of its records was written with a key of catalog.keysFile' : undefined
-    const { counts } = this.#head
-    const found = this.#counts
-    if (found.source === counts.source && found.destination === counts.destination) return undefined
-    return `it has ${found.destination} destinations and ${found.source} sources, and its last change says ${counts.destination} and ${counts.source}`
+    const counts = { token: 0, ...this.#head.counts }
+    const wrong = objectKinds.filter((kind) => this.#counts[kind] !== counts[kind])
+    if (wrong.length === 0) return undefined
+    const listed = (of: Readonly<Record<ObjectKind, number>>): string =>
+      wrong.map((kind) => `${of[kind]} ${kind}s`).join(' and ')
+    return `it has ${listed(this.#counts)}, and its last change says ${listed(counts)}`
   }
 
   /** Says why a later record can't be judged here. `undefined` if there is none. */
@@ -126,15 +146,17 @@ export class CatalogLog {
       const name = nameOf(key)
       if (name === undefined) continue
       if (value === null) {
-        if (this.#objects.delete(key)) this.#counts[name.kind]--
+        if (this.#all.delete(key)) this.#counts[name.kind]--
+        this.#entries.delete(key)
         removed.push(name)
         continue
       }
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only Sluice has the key that signed it
       const definition = value as StoredObject['definition']
       const object = { ...name, version: offset, revision, definition }
-      if (!this.#objects.has(key)) this.#counts[name.kind]++
-      this.#objects.set(key, object)
+      if (!this.#all.has(key)) this.#counts[name.kind]++
+      this.#all.set(key, object)
+      if (isEntry(object)) this.#entries.set(key, object)
       put.push(object)
     }
     return { head, put, removed }

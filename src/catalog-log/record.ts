@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { isRecord } from '../catalog/plain-data.ts'
 import type { CatalogKey, CatalogKeys } from './keys.ts'
-import { headKey } from './names.ts'
+import { type EntryKind, headKey } from './names.ts'
 import type { WholeRecord, WrittenRecord } from '../message/records.ts'
 
 /** The last record of each change set. */
@@ -14,8 +14,8 @@ export type Head = {
   readonly atMs: number
   /** Who made the change: the name of a token, or a user of the command line. */
   readonly by: string
-  /** How many objects the catalog has after the change. */
-  readonly counts: { readonly source: number; readonly destination: number }
+  /** How many objects there are after the change. */
+  readonly counts: Readonly<Record<EntryKind, number>> & { readonly token?: number }
 }
 
 /** A record whose author has a key of this installation. `value`: `null` deletes the object. */

@@ -23,6 +23,7 @@ export function withSecretFields(
   replace: (text: string, at: SecretField) => string,
 ): Record<string, unknown> {
   const copy = { ...definition }
+  if (kind === 'token') return copy
   const text = (value: unknown, at: SecretField): unknown =>
     typeof value === 'string' ? replace(value, at) : value
   if (kind === 'source') {

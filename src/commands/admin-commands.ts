@@ -14,10 +14,10 @@ export function addAdminCommands({ command, configOf }: CommandTools): void {
   )
   admin
     .command('token')
-    .description('make tokens for it')
+    .description('make lines for the file of its first tokens (`sluice tokens` makes all others)')
     .command('create')
     .description(
-      'make a token: its line for the token file goes to standard output, the token itself to standard error',
+      'make a token for the whole installation, without an end: its line for the token file goes to standard output, the token itself to standard error',
     )
     .requiredOption('--name <name>', 'who it is for: the audit trail has it')
     .addOption(

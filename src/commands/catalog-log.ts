@@ -3,8 +3,8 @@ import { formatFaults } from '../catalog/fault.ts'
 import { lossFaults } from '../catalog/lost-entries.ts'
 import { listOf, recordOf } from '../catalog/plain-data.ts'
 import type { Edit } from '../catalog-log/judge.ts'
-import type { CatalogLog } from '../catalog-log/log.ts'
-import { keyOf, type ObjectKind, type ObjectName, objectKinds } from '../catalog-log/names.ts'
+import type { CatalogLog, StoredObject } from '../catalog-log/log.ts'
+import { type EntryKind, entryKinds, keyOf, type ObjectName } from '../catalog-log/names.ts'
 import { catalogVariables } from '../config/read.ts'
 import { changeLines, refusalText } from '../roles/operations/catalog-desk.ts'
 import { counted } from '../roles/start/progress.ts'
@@ -12,13 +12,13 @@ import { StartError } from '../roles/start/start-error.ts'
 import { atCatalogDesk, type CatalogRun, readBlock } from './command/catalog-desk.ts'
 import { whoIsThis } from './command/operator.ts'
 
-const lists = { source: 'sources', destination: 'destinations' } as const satisfies Record<ObjectKind, string>
+const lists = { source: 'sources', destination: 'destinations' } as const satisfies Record<EntryKind, string>
 
 /** Prints the catalog of the topic as a file, without secrets. Importing it again changes nothing. */
 export function exportCatalog(run: CatalogRun, { asJson }: { asJson: boolean }): Promise<string[]> {
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const log = await desk.look()
-    const listOfKind = (kind: ObjectKind) =>
+    const listOfKind = (kind: EntryKind) =>
       log
         .of(kind)
         .toSorted((one, other) => (one.id < other.id ? -1 : 1))
@@ -46,7 +46,8 @@ export function importCatalog(
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const value = await readBlock(path, 'is no catalog: write sources: and destinations: into it.')
     const log = await desk.look()
-    const edits = editsFrom(value, log, path)
+    // A repair also signs the tokens anew, which no file has.
+    const edits = [...editsFrom(value, log, path), ...(isRepair ? log.of('token').map(asItIs) : [])]
     const variables = catalogVariables()
     const answer = await desk.change({ edits, by: by ?? whoIsThis(), variables, isDryRun, isRepair })
     if (!answer.ok) throw new StartError(refusalText(answer))
@@ -65,7 +66,7 @@ function editsFrom(value: Readonly<Record<string, unknown>>, log: CatalogLog, pa
       `${path} has the unknown key ${JSON.stringify(unknown[0])}: the keys are sources, destinations and expect.`,
     )
   const wanted = new Map<string, Edit>()
-  for (const kind of objectKinds) {
+  for (const kind of entryKinds) {
     for (const [index, given] of listOf(value[lists[kind]]).entries()) {
       const id = recordOf(given)['id']
       if (typeof id !== 'string')
@@ -100,6 +101,10 @@ function refuseLoss(
   if (faults.length > 0) throw new StartError(formatFaults(faults))
 }
 
-function idsOf(names: readonly ObjectName[], kind: ObjectKind): ReadonlyMap<string, string> {
+function asItIs({ kind, id, definition }: StoredObject): Edit {
+  return { name: { kind, id }, op: 'put', given: definition }
+}
+
+function idsOf(names: readonly ObjectName[], kind: EntryKind): ReadonlyMap<string, string> {
   return new Map(names.filter((name) => name.kind === kind).map(({ id }) => [id, '']))
 }

@@ -14,6 +14,7 @@ import { addSendCommand } from './send-command.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
 import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
+import { addTokenCommands } from './token-commands.ts'
 import { addTopicCommands } from './topics/topic-commands.ts'
 
 /**
@@ -35,6 +36,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addReplayCommands(tools)
   addDestinationCommands(tools)
   addAdminCommands(tools)
+  addTokenCommands(tools)
   addConfigCommand(tools)
   completion(program, { completionCommandName: 'completion' })
   try {

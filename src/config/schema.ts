@@ -12,6 +12,7 @@ import {
   integerOr,
   optionalText,
   text,
+  texts,
   type Key,
   isPlainUrl,
   SECOND,
@@ -20,6 +21,7 @@ import {
   KIB,
   MIB,
 } from './key.ts'
+import { readQuota } from '../catalog/labels.ts'
 import { noticesKeys } from './notices-keys.ts'
 import { retryKeys } from './retry-keys.ts'
 import { topicsKeys } from './topics-keys.ts'
@@ -53,6 +55,15 @@ const configTable = {
     keysFile: optionalText({
       description:
         'The file of keys for `catalog.source=topic`. The keys sign the records of the topic, and seal the secrets in them. `sluice catalog key` makes a line of this file. All processes need the same file. The first key writes, and all keys read.',
+    }),
+    quotas: texts({
+      default: [],
+      item: {
+        accepts: (given) => readQuota(given) !== undefined,
+        expected: 'label:count, such as tenant:100',
+      },
+      description:
+        'How many destinations may have the same value of a label, for `catalog.source=topic`: with `tenant:100`, each tenant has at most 100. A process that changes the catalog refuses a destination that would be one too many. Those that are there stay.',
     }),
     file: text({
       default: 'catalog.yaml',

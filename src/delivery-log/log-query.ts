@@ -10,6 +10,8 @@ export type LogFilter = {
   readonly fromMs: number
   readonly toMs: number
   readonly destination?: string | undefined
+  /** A record must be of one of these destinations: 1 to 10,000. */
+  readonly destinations?: readonly string[] | undefined
   readonly source?: string | undefined
   readonly hook?: string | undefined
   readonly messageId?: string | undefined

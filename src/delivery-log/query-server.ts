@@ -13,6 +13,7 @@ const filter = Type.Object(
     fromMs: Type.Number({ minimum: 0 }),
     toMs: Type.Number({ minimum: 0 }),
     destination: text,
+    destinations: Type.Optional(Type.Array(Type.String({ maxLength: 1_024 }), { maxItems: 10_000 })),
     source: text,
     hook: text,
     messageId: text,
@@ -124,7 +125,8 @@ function openServer({
   const server = fastify({
     logger: false,
     forceCloseConnections: true,
-    bodyLimit: 64 * 1024,
+    // A list of 10,000 destinations fits.
+    bodyLimit: 2 * 1024 * 1024,
     requestTimeout: requestTimeoutMs,
     http: {
       maxHeaderSize: maxHeaderBytes,

@@ -17,6 +17,7 @@ export type AuditQuery = {
   /** Only entries whose `place` is lower. */
   readonly before?: number | undefined
   readonly limit?: number | undefined
+  readonly isMeant?: ((entry: FoldedEntry) => boolean) | undefined
 }
 
 /** Entries newest first. `next` is the `before` of the next page; `undefined` if there is none. */
@@ -76,12 +77,14 @@ export class AuditTrail {
     job,
     before = Infinity,
     limit = Infinity,
+    isMeant = () => true,
   }: AuditQuery): AuditPage {
     const entries: FoldedEntry[] = []
     for (let index = this.#entries.length - 1; index >= 0; index--) {
       const entry = this.#entries[index]
       if (entry === undefined || entry.place >= before) continue
       if (entry.lastMs < fromMs || entry.atMs >= toMs || (job !== undefined && entry.job !== job)) continue
+      if (!isMeant(entry)) continue
       if (entries.length === limit) return { entries, next: entries.at(-1)?.place }
       entries.push({ ...entry })
     }

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino'
 import { type AdminServerOptions, createAdminServer } from '../admin/server.ts'
+import { sees } from '../admin/scope.ts'
+import { TokenBook } from '../admin/token-book.ts'
 import type { Token } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
@@ -14,14 +16,16 @@ import { within } from '../async/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import { catalogCalls } from './catalog-calls.ts'
-import { openCatalogDesk } from './operations/catalog-desk.ts'
+import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
+import { tokenCalls } from './token-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
 import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
 import { logCalls } from './log-calls.ts'
-import { openCatalog } from './start/open-catalog.ts'
+import type { TopicTokens } from './start/catalog-topic.ts'
+import { openCatalog, type RoleCatalog } from './start/open-catalog.ts'
 import type { Parts } from './start/parts.ts'
 import { openPauseDesk } from './operations/pause-desk.ts'
 import { FollowedPicture } from './operations/picture.ts'
@@ -65,6 +69,7 @@ export async function startAdmin({ config, log, parts, onFatal }: AdminOptions):
     role: 'admin',
     tokens: () => tokens.current(),
     catalog: () => file.current(),
+    topic: file.topic,
   })
   file.inForce()
   telemetry.tell({
@@ -88,12 +93,15 @@ export async function startAdminPart({
   role,
   tokens,
   catalog,
+  topic,
   logQuery,
 }: AdminOptions & {
   metrics: Pick<AdminMetrics, 'requests' | 'faults' | 'connectionsClosed'>
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
+  /** What else the topic of the catalog has. `undefined` if the catalog is in a file. */
+  topic: RoleCatalog['topic'] | undefined
   /**
    * Queries the delivery log's index that runs in the same process. `undefined` if no index runs in this
    * process.
@@ -110,19 +118,23 @@ export async function startAdminPart({
   parts.add(auditTokens(desk, tokens, log))
   const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, config))
   parts.defer(() => within(leaveMs, watch.stop()))
-  const deliveryLog = logCalls({ config, log, desk, query: logQuery })
+  const deliveryLog = logCalls({ config, log, desk, catalog, query: logQuery })
   parts.defer(() => deliveryLog.close())
+  const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
+  const catalogDesk = await openDesk({ config, log, parts, role })
   const server = createAdminServer({
     calls: {
-      ...replayCalls(desk, log),
+      ...replayCalls(desk, catalog, log),
       ...destinationCalls({ desk: pauseDesk, followed }, catalog, config, log),
       ...statusCalls(followed, catalog, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
-      ...(await openCatalogCalls({ config, log, parts, role, catalog })),
+      ...catalogCalls(catalogDesk, catalog, config, log),
+      ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
       ...deliveryLog.calls,
     },
-    tokens,
+    findToken: (given) => book.find(given),
+    sees: (scope, id) => sees(scope, catalog(), id),
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
@@ -154,20 +166,19 @@ function observed(
   }
 }
 
-/** Opens the calls that read and change the catalog. They refuse changes if the catalog is in a file. */
-async function openCatalogCalls({
+const noTokens: TopicTokens = new Map()
+
+/** Opens the desk that changes the catalog. Returns `undefined` if the catalog is in a file. */
+async function openDesk({
   config,
   log,
   parts,
   role,
-  catalog,
-}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
-  role: KafkaRole
-  catalog: () => Catalog
-}): Promise<ReturnType<typeof catalogCalls>> {
-  const desk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
-  if (desk !== undefined) parts.defer(() => within(leaveMs, desk.close()))
-  return catalogCalls(desk, catalog, config, log)
+}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & { role: KafkaRole }): Promise<OpenedDesk | undefined> {
+  if (config.catalog.source === 'file') return undefined
+  const desk = await openCatalogDesk(config, log, role)
+  parts.defer(() => within(leaveMs, desk.close()))
+  return desk
 }
 
 /** Returns the names of the topics that a role reads or writes. */

@@ -1,14 +1,16 @@
-import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import { type AdminAnswer, done, missing, problem } from '../admin/problem.ts'
+import { holdsDestination, holdsSource, isScoped, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest, Conditions } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { isRecord } from '../catalog/plain-data.ts'
 import type { ChangeAnswer } from '../catalog-log/desk.ts'
 import type { Edit } from '../catalog-log/judge.ts'
-import { keyOf, type ObjectKind, type ObjectName } from '../catalog-log/names.ts'
+import { type EntryKind, keyOf, type ObjectName } from '../catalog-log/names.ts'
 import { SealError } from '../catalog-log/seal.ts'
 import type { Config } from '../config/schema.ts'
 import { OtherLogError } from '../kafka/wire/errors.ts'
 import { asked, type Log } from './replay-calls.ts'
+import { holdsObject, isTaken, outsideOf } from './operations/catalog-scope.ts'
 import { inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
 
 type Calls = Pick<
@@ -28,7 +30,7 @@ export function catalogCalls(
 ): Calls {
   const calls = new CatalogCalls(desk, config, log)
   return {
-    list_sources: () => Promise.resolve(done(sourceList(catalog()))),
+    list_sources: ({ token: { scope } }) => Promise.resolve(done(sourceList(catalog(), scope))),
     show_destination: (request) => calls.show('destination', request),
     put_destination: (request) => calls.put('destination', request),
     patch_destination: (request) => calls.patch('destination', request),
@@ -40,11 +42,13 @@ export function catalogCalls(
   }
 }
 
-function sourceList(catalog: Catalog): object {
+function sourceList(catalog: Catalog, scope: TokenScope): object {
   const sources = [...catalog.sources.values()]
+    .filter((source) => holdsSource(scope, source))
     .toSorted((one, other) => (one.id < other.id ? -1 : 1))
     .map(({ id, name, kind, enabled }) => {
-      const destinations = catalog.destinationsBySource.get(id)?.length ?? 0
+      const connected = catalog.destinationsBySource.get(id) ?? []
+      const destinations = connected.filter((one) => holdsDestination(scope, one)).length
       return { id, name, kind, enabled, destinations }
     })
   return { sources, catalogVersion: catalog.version }
@@ -61,17 +65,17 @@ class CatalogCalls {
     this.#log = log
   }
 
-  show(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+  show(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     return this.#atDesk(async (desk) => {
       const name = nameIn(kind, request)
       const object = (await desk.look()).objects.get(keyOf(name))
-      if (object === undefined) return missing(name)
+      if (object === undefined || !holdsObject(request.token.scope, object)) return missing(kind, name.id)
       const shown = desk.shown(object, { showsUrls: request.token.right === 'admin' })
       return done({ version: object.version, [kind]: shown }, 200, { etag: `"${object.version}"` })
     })
   }
 
-  put(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+  put(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: true })
     const given = { id: name.id, ...(isRecord(request.body) ? request.body : {}) }
@@ -81,19 +85,19 @@ class CatalogCalls {
     })
   }
 
-  patch(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+  patch(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
     return this.#atDesk(async (desk) => {
       if (base === undefined) return problem('no_condition', needsMatch)
       const object = (await desk.look()).objects.get(keyOf(name))
-      if (object === undefined) return missing(name)
+      if (object === undefined || !holdsObject(request.token.scope, object)) return missing(kind, name.id)
       const given = merged(desk.shown(object, { showsUrls: true }), request.body)
       return change(desk, request, { name, op: 'put', given: isRecord(given) ? given : {}, base })
     })
   }
 
-  remove(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
+  remove(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
     return this.#atDesk((desk) => {
@@ -117,8 +121,18 @@ class CatalogCalls {
 
 async function change(desk: OpenedDesk, { token, query }: AdminRequest, edit: Edit): Promise<AdminAnswer> {
   const isDryRun = query['dryRun'] === 'true'
-  const answer = await desk.change({ edits: [edit], by: token.name, isDryRun })
-  if (!answer.ok) return refusedChange(answer)
+  const { name, scope } = token
+  if (isScoped(scope)) {
+    const log = await desk.look()
+    const outside = outsideOf(scope, log, edit)
+    if (outside !== undefined) return outside
+    // The edit has to name the version that was looked at. So a change that comes in between refuses it.
+    const present = log.objects.get(keyOf(edit.name))
+    if (edit.base !== (present?.version ?? 'none'))
+      return refusedChange({ ok: false, kind: 'outdated', name: edit.name, present })
+  }
+  const answer = await desk.change({ edits: [edit], by: name, isDryRun })
+  if (!answer.ok) return isScoped(scope) ? refusedWithin(scope, answer, edit) : refusedChange(answer)
   const [changed] = answer.changed
   const { what = 'unchanged', version } = changed ?? {}
   const body = { what, version: version ?? null, revision: answer.revision }
@@ -130,12 +144,8 @@ const unanswered =
 const needsMatch = 'Send If-Match with the ETag of the object that you have seen.'
 const needsCondition = `${needsMatch.slice(0, -1)}, or If-None-Match: * to make a new one.`
 
-function nameIn(kind: ObjectKind, { params }: AdminRequest): ObjectName {
+function nameIn(kind: EntryKind, { params }: AdminRequest): ObjectName {
   return { kind, id: params[kind] ?? '' }
-}
-
-function missing({ kind, id }: ObjectName): AdminAnswer {
-  return problem('not_found', `There is no ${kind} ${JSON.stringify(id)}: list those that there are.`)
 }
 
 /**
@@ -148,6 +158,20 @@ function baseOf(
 ): number | 'none' | undefined {
   if (ifMatch !== undefined) return Number(/^(?:W\/)?"(\d{1,15})"$/.exec(ifMatch)?.[1] ?? -1)
   return mayBeNew && ifNoneMatch === '*' ? 'none' : undefined
+}
+
+/** Returns the answer to a refused change. It tells nothing of what the scope doesn't hold. */
+function refusedWithin(
+  scope: TokenScope,
+  answer: Extract<ChangeAnswer, { ok: false }>,
+  { name: { kind, id }, base }: Edit,
+): AdminAnswer {
+  if (answer.kind === 'damaged') return problem('conflict', 'The catalog can not be changed now.')
+  const isLost =
+    answer.kind === 'missing' ||
+    (answer.kind === 'outdated' && (answer.present === undefined || !holdsObject(scope, answer.present)))
+  if (!isLost) return refusedChange(answer)
+  return base === 'none' ? problem('outdated', isTaken(id)) : missing(kind, id)
 }
 
 function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): AdminAnswer {

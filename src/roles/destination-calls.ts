@@ -1,7 +1,9 @@
 import { AtOnce } from '../admin/at-once.ts'
-import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import { type AdminAnswer, done, noToken, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
-import type { Catalog } from '../catalog/catalog.ts'
+import { holdsDestination, isScoped, sees } from '../admin/scope.ts'
+import { shareOf } from '../admin/tokens.ts'
+import type { Catalog, Destination } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { describeOutcome } from '../delivery/outcomes/outcome.ts'
 import { holdsInfinite } from '../message/json/json.ts'
@@ -52,10 +54,11 @@ export function testCall(
   }
 
   return {
-    async test_destination({ params: { destination = '' }, body, token }): Promise<AdminAnswer> {
+    async test_destination({ params: { destination = '' }, body, token, isInForce }): Promise<AdminAnswer> {
       const order = orderOf(destination, body)
       if (holdsInfinite(body)) return problem('bad_request', outOfRange)
-      return atOnce.run(token.name, () => test(order, token.name))
+      // The token may have ended while the test waited for its turn.
+      return atOnce.run(shareOf(token), async () => (isInForce() ? test(order, token.name) : noToken))
     },
   }
 }
@@ -83,10 +86,12 @@ export function destinationCalls(
   log: Log,
 ): Pick<AdminCalls, 'list_paused' | 'resume_destination' | 'retry_destination'> {
   return {
-    list_paused: () =>
-      asked(log, desk.paused(), (paused) =>
-        paused.ok ? done({ destinations: paused.value.map(pausedData) }) : refused(paused),
-      ),
+    list_paused: ({ token: { scope } }) =>
+      asked(log, desk.paused(), (paused) => {
+        if (!paused.ok) return refused(paused)
+        const seen = paused.value.filter(({ destinationId }) => sees(scope, catalog(), destinationId))
+        return done({ destinations: seen.map(pausedData) })
+      }),
     resume_destination({ params: { destination = '' }, token }) {
       log.info({ destination, by: token.name }, 'a destination is to be resumed')
       async function resume(): Promise<AdminAnswer> {

@@ -1,6 +1,9 @@
 import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import { holdsDestination, isScoped, sees, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import { shareOf } from '../admin/tokens.ts'
+import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { parseWait } from '../retry/duration.ts'
 import {
@@ -29,6 +32,7 @@ export type LogCallsOptions = {
   readonly config: Config
   readonly log: Log
   readonly desk: Pick<ReplayDesk, 'tell'>
+  readonly catalog: () => Catalog
   /** Queries an index in this process. If this is absent, the calls ask the index that the settings name. */
   readonly query?: LogQuery | undefined
 }
@@ -49,16 +53,20 @@ const defaultTop = 10
  * the end.
  */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
-  const { config, log, desk: replays } = options
+  const { config, log, desk: replays, catalog } = options
   const desk = new LogDesk(options)
   const filtered = (
     { body, token }: AdminRequest,
-    question: (query: LogQuery, filter: LogFilter) => Promise<AdminAnswer>,
+    question: (query: typeof nothing, filter: LogFilter) => Promise<AdminAnswer>,
   ): Promise<AdminAnswer> =>
-    desk.asked(token.name, (query) => {
-      const filter = filterOf(body, { nowMs: Date.now(), hashUser: (userId) => hashedUser(config, userId) })
-      if (typeof filter === 'string') return badRequest(filter)
-      return tellOf(filter, token.name).then((told) => (told.isProblem ? told : question(query, filter)))
+    desk.asked(shareOf(token), (query) => {
+      const given = filterOf(body, { nowMs: Date.now(), hashUser: (userId) => hashedUser(config, userId) })
+      if (typeof given === 'string') return badRequest(given)
+      const filter = filterWithin(token.scope, catalog(), given)
+      if (filter === undefined) return badRequest(tooManyDestinations)
+      return tellOf(filter, token.name).then((told) =>
+        told.isProblem ? told : question(filter.destinations?.length === 0 ? nothing : query, filter),
+      )
     })
   /** Writes a search by user into the audit trail. The user is named as in the log, by a hash. */
   async function tellOf({ user }: LogFilter, by: string): Promise<AdminAnswer> {
@@ -68,7 +76,7 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
   }
   const calls: LogCalls = {
     show_log: ({ token }) =>
-      desk.asked(token.name, async (query) => {
+      desk.asked(shareOf(token), async (query) => {
         const { oldestMs, newestMs, rows, behindMs } = await query.status()
         return done({
           oldest: isoOrNull(oldestMs),
@@ -78,8 +86,9 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
         })
       }),
     show_message: ({ params: { message = '' }, token }) =>
-      desk.asked(token.name, async (query) => {
-        const records = await query.find(message)
+      desk.asked(shareOf(token), async (query) => {
+        const all = await query.find(message)
+        const records = all.filter(({ destination }) => sees(token.scope, catalog(), destination))
         return records.length === 0 ? problem('not_found', unknownMessage) : done(lifeData(message, records))
       }),
     search_log: (request) =>
@@ -106,11 +115,38 @@ function groupingOf(body: unknown): Grouping | undefined {
   return { stepMs: parseWait(step ?? '1m') ?? 60_000, by: by ?? 'all', top }
 }
 
-async function grouped(query: LogQuery, filter: LogFilter, grouping: Grouping): Promise<AdminAnswer> {
+async function grouped(query: Pick<LogQuery, 'groups'>, filter: LogFilter, grouping: Grouping): Promise<AdminAnswer> {
   const { steps } = stepsOf(filter, grouping.stepMs)
   if (steps > mostSteps)
     return badRequest(`Ask for at most ${mostSteps} steps: for longer steps, or less time.`)
   return done({ ...rangeData(filter), ...groupsData(await query.groups(filter, grouping), grouping.stepMs) })
+}
+
+/** The most destinations of a question. A longer list would not fit into a request to the index. */
+const mostDestinations = 10_000
+const tooManyDestinations = `The token may see more than ${mostDestinations} destinations: name one of them.`
+
+/**
+ * Adds to a filter that records are of destinations that a scope holds. A filter that none can meet has an
+ * empty list. Returns `undefined` if the list would be too long.
+ */
+function filterWithin(scope: TokenScope, catalog: Catalog, filter: LogFilter): LogFilter | undefined {
+  if (!isScoped(scope)) return filter
+  const { destination } = filter
+  if (destination !== undefined)
+    return { ...filter, destinations: sees(scope, catalog, destination) ? [destination] : [] }
+  const destinations = [...catalog.destinations.values()].flatMap((one) =>
+    holdsDestination(scope, one) ? [one.id] : [],
+  )
+  return destinations.length > mostDestinations ? undefined : { ...filter, destinations }
+}
+
+/** A log without records. */
+const nothing: Pick<LogQuery, 'search' | 'counts' | 'percentiles' | 'groups'> = {
+  search: async () => ({ records: [] }),
+  counts: async () => [],
+  percentiles: async () => [],
+  groups: async (filter, { stepMs }) => ({ ...stepsOf(filter, stepMs), groups: [], others: 0 }),
 }
 
 const badRequest = (detail: string): Promise<AdminAnswer> => Promise.resolve(problem('bad_request', detail))
@@ -129,9 +165,9 @@ class LogDesk {
     this.#options = options
   }
 
-  /** `token`: the name of the token with which the question came. */
-  asked(token: string, question: (query: LogQuery) => Promise<AdminAnswer>): Promise<AdminAnswer> {
-    return this.#atOnce.run(token, () => this.#answer(question))
+  /** `share`: names the tokens with which the token of the question shares its limit. */
+  asked(share: string, question: (query: LogQuery) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+    return this.#atOnce.run(share, () => this.#answer(question))
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,12 @@
 import type { Logger } from 'pino'
 import { AtOnce } from '../admin/at-once.ts'
-import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import { type AdminAnswer, done, noToken, problem } from '../admin/problem.ts'
+import { holdsDestination, isScoped, scopeData, sees, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import { shareOf } from '../admin/tokens.ts'
+import type { Catalog } from '../catalog/catalog.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
+import type { AuditEntry } from '../replay/job.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { faultsOf, replaySources, type Selection, takesEverything } from '../replay/selection.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
@@ -11,8 +15,11 @@ import {
   type DeskAnswer,
   type DeskRefusal,
   defaultPerSecond,
+  notConnected,
   type Preview,
   type ReplayDesk,
+  unknownDestination,
+  unknownReplay,
 } from './operations/replay-desk.ts'
 
 /**
@@ -33,35 +40,73 @@ export type Log = Pick<Logger, 'info' | 'warn'>
  * Creates the handlers of the admin API's calls about replays. When Kafka doesn't answer, a handler answers
  * with a problem instead of rejecting.
  */
-export function replayCalls(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups | Deeds> {
-  return { ...lookups(desk, log), ...deeds(desk, log) }
+export function replayCalls(
+  desk: ReplayDesk,
+  catalog: () => Catalog,
+  log: Log,
+): Pick<AdminCalls, Lookups | Deeds> {
+  return { ...lookups(desk, catalog, log), ...deeds(desk, catalog, log) }
 }
 
 type Lookups = 'health' | 'list_replays' | 'show_replay' | 'list_audit'
 type Deeds = 'preview_replay' | 'create_replay' | 'stop_replay' | 'resume_replay'
 
-function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
+function lookups(desk: ReplayDesk, catalog: () => Catalog, log: Log): Pick<AdminCalls, Lookups> {
   return {
-    health: async ({ token: { name, right } }) => {
+    health: async ({ token: { name, right, scope, endsAtMs } }) => {
       const { version, commit } = buildInfo()
-      return done({ status: 'ok', version, commit, token: { name, right } })
+      const expiresAt = endsAtMs === undefined ? null : new Date(endsAtMs).toISOString()
+      const token = { name, right, scope: scopeData(scope), expiresAt }
+      return done({ status: 'ok', version, commit, token })
     },
-    list_replays: ({ query }) =>
+    list_replays: ({ query, token: { scope } }) =>
       asked(log, desk.list(), (jobs) => {
         const { state, cursor } = query
         const meant = jobs.filter(
-          (job) => (state === undefined || stateOf(job) === state) && isAfter(job, cursor),
+          (job) =>
+            (state === undefined || stateOf(job) === state) &&
+            isAfter(job, cursor) &&
+            seesReplay(scope, catalog(), job),
         )
         const page = meant.slice(0, limitOf(query))
         const last = page.length < meant.length ? page.at(-1) : undefined
-        return done({ replays: page.map(jobData), cursor: last === undefined ? null : placeOf(last) })
+        const replays = page.map((job) => shownTo(scope, job))
+        return done({ replays, cursor: last === undefined ? null : placeOf(last) })
       }),
-    show_replay: ({ params }) =>
-      asked(log, desk.show(params['replay'] ?? ''), (job) =>
-        job.ok ? done(jobData(job.value)) : refused(job),
-      ),
-    list_audit: ({ query }) => listAudit(desk, log, query),
+    show_replay: ({ params, token: { scope } }) =>
+      asked(log, desk.show(params['replay'] ?? ''), (found) => {
+        const job = seenOf(found, { scope, catalog: catalog() })
+        return job.ok ? done(shownTo(scope, job.value)) : refused(job)
+      }),
+    list_audit: ({ query, token: { scope } }) => {
+      const isMeant = isScoped(scope)
+        ? ({ destination }: AuditEntry, replay: Job | undefined): boolean =>
+            sees(scope, catalog(), destination ?? replay?.order.selection.destinationId)
+        : undefined
+      return listAudit(desk, log, query, isMeant)
+    },
   }
+}
+
+/** Returns true if a replay sends only to a destination that a scope holds. */
+function seesReplay(scope: TokenScope, catalog: Catalog, { order }: Job): boolean {
+  return sees(scope, catalog, order.selection.destinationId)
+}
+
+/** Returns the answer about a replay to a token: what it may not see doesn't exist. */
+function seenOf(
+  found: DeskAnswer<Job>,
+  { scope, catalog }: { readonly scope: TokenScope; readonly catalog: Catalog },
+): DeskAnswer<Job> {
+  return found.ok && !seesReplay(scope, catalog, found.value) ? unknownReplay(found.value.order.id) : found
+}
+
+/** Returns a replay as an answer has it. How long the topics are is nothing for tokens with a scope. */
+function shownTo(scope: TokenScope, job: Job): object {
+  const data = jobData(job)
+  if (!isScoped(scope)) return data
+  const { offsets, of } = data.read
+  return { ...data, read: { offsets: of === 0 ? 0 : Math.floor((100 * offsets) / of), of: 100 }, owner: null }
 }
 
 /** Returns the place of a replay in the list of replays, newest first, as a cursor says it. */
@@ -76,12 +121,17 @@ function isAfter({ order }: Job, cursor: string | undefined): boolean {
   return order.atMs < atMs || (order.atMs === atMs && order.id < id)
 }
 
-async function listAudit(desk: ReplayDesk, log: Log, query: AdminRequest['query']): Promise<AdminAnswer> {
+async function listAudit(
+  desk: ReplayDesk,
+  log: Log,
+  query: AdminRequest['query'],
+  isMeant: Parameters<ReplayDesk['audit']>[1],
+): Promise<AdminAnswer> {
   const range = rangeOf(query['from'], query['to'])
   if (range === undefined) return problem('bad_request', noTimes)
   const { replay: job, cursor } = query
   const before = cursor === undefined ? undefined : Number(cursor)
-  const asking = desk.audit({ ...range, job, before, limit: limitOf(query) })
+  const asking = desk.audit({ ...range, job, before, limit: limitOf(query) }, isMeant)
   return asked(log, asking, ({ entries, next, completeSinceMs }) =>
     done({
       entries: entries.map(auditData),
@@ -91,33 +141,36 @@ async function listAudit(desk: ReplayDesk, log: Log, query: AdminRequest['query'
   )
 }
 
-function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
-  const counts = new Counts(desk, log)
+function deeds(desk: ReplayDesk, catalog: () => Catalog, log: Log): Pick<AdminCalls, Deeds> {
+  const counts = new Counts(desk, catalog, log)
 
   function wish(state: 'run' | 'stop') {
-    return ({ params, token }: AdminRequest): Promise<AdminAnswer> => {
+    return ({ params, token: { name, scope } }: AdminRequest): Promise<AdminAnswer> => {
       const { replay = '' } = params
-      log.info({ replay, by: token.name, state }, 'a replay was asked to stop or to resume')
-      return asked(log, desk.wish(replay, state, token.name), (job) =>
-        job.ok ? done(jobData(job.value)) : refused(job),
-      )
+      async function wished(): Promise<DeskAnswer<Job>> {
+        const job = seenOf(await desk.show(replay), { scope, catalog: catalog() })
+        if (!job.ok) return job
+        log.info({ replay, by: name, state }, 'a replay was asked to stop or to resume')
+        return desk.wish(replay, state, name)
+      }
+      return asked(log, wished(), (job) => (job.ok ? done(shownTo(scope, job.value)) : refused(job)))
     }
   }
 
   return {
-    preview_replay: ({ body, token }) =>
-      counts.counted(body, token, async (preview) => done(previewAnswer(preview))),
-    async create_replay({ body, token }) {
+    preview_replay: (request) => counts.counted(request, async (preview) => done(previewAnswer(preview))),
+    async create_replay(request) {
+      const { body, token } = request
       const { selection, perSecond = defaultPerSecond, all = false } = orderOf(body)
       if (!all && isEverything(selectionOf(selection))) return problem('bad_request', takesAll)
-      return counts.counted(body, token, async (preview) => {
+      return counts.counted(request, async (preview) => {
         if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
         log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
         const created = desk.create(preview, { perSecond, by: token.name })
         return asked(
           log,
           created,
-          (job) => done(jobData(job), 201, { location: `/v1/replays/${job.order.id}` }),
+          (job) => done(shownTo(token.scope, job), 201, { location: `/v1/replays/${job.order.id}` }),
           mayBeCreated,
         )
       })
@@ -132,25 +185,28 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
  */
 class Counts {
   readonly #desk: ReplayDesk
+  readonly #catalog: () => Catalog
   readonly #log: Log
   readonly #atOnce = new AtOnce(countsAtOnce)
 
-  constructor(desk: ReplayDesk, log: Log) {
+  constructor(desk: ReplayDesk, catalog: () => Catalog, log: Log) {
     this.#desk = desk
+    this.#catalog = catalog
     this.#log = log
   }
 
   async counted(
-    body: unknown,
-    token: AdminRequest['token'],
+    { body, token, isInForce }: AdminRequest,
     answer: (preview: Preview) => Promise<AdminAnswer>,
   ): Promise<AdminAnswer> {
     const order = orderOf(body)
     const { again: isAgain = false } = order
     const selection = selectionOf(order.selection)
     if (typeof selection === 'string') return problem('bad_request', selection)
+    const outside = this.#outside(selection, token.scope)
+    if (outside !== undefined) return outside
     let preview: DeskAnswer<Preview> | undefined
-    const failed = await this.#atOnce.run(token.name, () => {
+    const failed = await this.#atOnce.run(shareOf(token), () => {
       const counting = this.#desk.preview(selection, { isAgain, untilMs: performance.now() + countWithinMs })
       return asked(this.#log, counting, (given) => {
         preview = given
@@ -158,9 +214,26 @@ class Counts {
       })
     })
     if (preview === undefined) return failed
-    return preview.ok ? answer(preview.value) : refused(preview)
+    if (!preview.ok) return refused(preview)
+    // The count may have taken long.
+    if (!isInForce()) return noToken
+    return this.#outside(selection, token.scope) ?? answer(preview.value)
+  }
+
+  /** Returns why a token may not select this. What it may not see is answered like what doesn't exist. */
+  #outside({ from, destinationId, sourceId }: Selection, scope: TokenScope): AdminAnswer | undefined {
+    if (!isScoped(scope)) return undefined
+    if (destinationId === undefined) return problem('bad_request', needsDestination)
+    const destination = this.#catalog().destinations.get(destinationId)
+    if (destination === undefined || !holdsDestination(scope, destination))
+      return problem('bad_request', unknownDestination(destinationId))
+    const isOther = from === 'events' && sourceId !== undefined && !destination.sources.includes(sourceId)
+    return isOther ? problem('bad_request', notConnected(destinationId, sourceId)) : undefined
   }
 }
+
+const needsDestination =
+  'selection.destination: name one, because the token has a scope, and what belongs to no destination is not in it.'
 
 const nothingMatches =
   'Nothing matches: ask for a preview, which says what is left out, or for more. What a replay has sent already is sent with "again": true.'

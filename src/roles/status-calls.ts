@@ -1,4 +1,5 @@
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import { holdsDestination, isScoped } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { readSelector } from '../catalog/labels.ts'
@@ -19,14 +20,18 @@ export function statusCalls(
   log: Log,
 ): Pick<AdminCalls, 'list_destinations' | 'show_status' | 'show_destination_health'> {
   return {
-    list_destinations: ({ query }) =>
+    list_destinations: ({ query, token: { scope } }) =>
       asked(log, followed.current(), (picture) => {
         const present = catalog()
         const chosen = queryOf(query)
         if ('problem' in chosen) return problem('bad_request', chosen.problem)
-        if (chosen.sourceId !== undefined && !present.sources.has(chosen.sourceId))
+        // A token with a scope doesn't learn which sources there are.
+        if (chosen.sourceId !== undefined && !present.sources.has(chosen.sourceId) && !isScoped(scope))
           return problem('bad_request', `The catalog has no source ${JSON.stringify(chosen.sourceId)}.`)
-        const part = listDestinations(followed.assessed(present, picture), chosen)
+        const part = listDestinations(followed.assessed(present, picture), {
+          ...chosen,
+          isMeant: (one) => holdsDestination(scope, one),
+        })
         return done({
           destinations: part.listed.map((one) => destinationData(one, picture.health)),
           next: chosen.isByWorst === true ? null : (part.next ?? null),

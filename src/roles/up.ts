@@ -182,7 +182,14 @@ async function startRoles(
   const gateway = await startGatewayPart({ ...options, laidOut, metrics, catalog, tracing })
   const index = await startIndex(options, registry)
   const adminMetrics = createAdminMetrics(member.common)
-  const ofAdmin = { ...options, metrics: adminMetrics, role: 'up', catalog, logQuery: index?.query } as const
+  const ofAdmin = {
+    ...options,
+    metrics: adminMetrics,
+    role: 'up',
+    catalog,
+    logQuery: index?.query,
+    topic: member.catalogTopic,
+  } as const
   const admin = tokens && (await startAdminPart({ ...ofAdmin, tokens }))
   // The index isn't included, because all other parts work without it.
   const notReady = () => [...member.notReady(), ...gateway.notReady(), ...(admin?.notReady() ?? [])]

@@ -87,6 +87,8 @@ export type Member = {
   /** The metrics. A gateway in the same process uses them too. */
   common: CommonMetrics & { registry: Registry }
   catalog(): Catalog
+  /** What else the topic of the catalog has. `undefined` if the catalog is in a file. */
+  catalogTopic: RoleCatalog['topic'] | undefined
   /** The retry topics that the member reads. */
   tiers: readonly string[]
   /** The tracing. A gateway in the same process uses it too. If `undefined`, nothing is traced. */
@@ -192,6 +194,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
     metrics: metrics.registry,
     common: metrics,
     catalog: base.catalog,
+    catalogTopic: base.file.topic,
     tracing: base.tracing,
     tiers: tiers.map(({ topic }) => topic),
     laidOut,

@@ -216,7 +216,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
   status: '`sluice status`',
-  catalog: '`sluice catalog import` and `export`',
+  catalog: '`sluice catalog import` and `export`, and `sluice tokens`',
   admin: '`sluice admin`',
 }
 

@@ -107,6 +107,7 @@ const arbitraryFilter: fc.Arbitrary<Partial<LogFilter>> = fc.record(
     fromMs: fc.integer({ min: nowMs - 2 * dayMs, max: nowMs }),
     toMs: fc.integer({ min: nowMs - 2 * dayMs, max: nowMs + 1 }),
     destination: fc.constantFrom('crm', 'ads', 'nobody'),
+    destinations: fc.constantFrom(['crm'], ['ads', 'mail'], ['nobody', "it's"]),
     source: fc.constant('shop'),
     hook: fc.constant('main'),
     messageId: fc.constantFrom('a', '0b5c8f9e-1a2b-4c3d-8e9f-001122334455', "it's\t\\"),
@@ -121,11 +122,12 @@ const arbitraryFilter: fc.Arbitrary<Partial<LogFilter>> = fc.record(
 )
 
 function fits(record: LogRecord, filter: Partial<LogFilter>): boolean {
-  const { fromMs = 0, toMs = Infinity, kinds, onlyFailed = false, ...same } = filter
+  const { fromMs = 0, toMs = Infinity, destinations, kinds, onlyFailed = false, ...same } = filter
   const isFailed = (record.kind === 'attempted' && record.verdict !== 'delivered') || record.kind === 'dead'
   return (
     record.atMs >= fromMs &&
     record.atMs < toMs &&
+    (destinations?.includes(record.destination) ?? true) &&
     (kinds?.includes(record.kind) ?? true) &&
     (!onlyFailed || isFailed) &&
     Object.entries(same).every(([name, value]) => Reflect.get(record, name) === value)

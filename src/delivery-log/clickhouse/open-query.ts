@@ -175,6 +175,6 @@ function cut(rows: readonly ReadRow[]): readonly ReadRow[] {
 /**
  * Returns true if ClickHouse can find the rows that match a filter without reading all rows of a time span.
  */
-function isNarrow({ destination, messageId, user }: LogFilter): boolean {
-  return destination !== undefined || messageId !== undefined || user !== undefined
+function isNarrow({ destination, destinations, messageId, user }: LogFilter): boolean {
+  return [destination, destinations, messageId, user].some((one) => one !== undefined)
 }

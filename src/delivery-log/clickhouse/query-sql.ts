@@ -119,13 +119,14 @@ const sameColumns = ['destination', 'source', 'hook', 'outcome', 'reason', 'job'
 
 function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
   const where = new Conditions()
-  const { messageId, user, status, kinds, onlyFailed } = filter
+  const { destinations, messageId, user, status, kinds, onlyFailed } = filter
   const time = timeSql(filter)
   for (const one of time.sql) where.add(one, time.params)
   for (const name of sameColumns) {
     const value = filter[name]
     if (value !== undefined) where.add(`${name} = {${name}:String}`, { [name]: value })
   }
+  if (destinations !== undefined) where.add('destination IN {destinations:Array(String)}', { destinations })
   if (messageId !== undefined) where.add('message_id = {messageId:String}', { messageId })
   if (status !== undefined) where.add('status = {status:UInt16}', { status })
   if (kinds !== undefined) where.add('kind IN {kinds:Array(String)}', { kinds })

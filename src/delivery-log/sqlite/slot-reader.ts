@@ -291,6 +291,10 @@ function shapeSql(filter: LogFilter): { sql: string[]; values: SQLInputValue[] }
     sql.push(`${name} = ?`)
     values.push(value)
   }
+  if (filter.destinations !== undefined) {
+    sql.push('destination IN (SELECT value FROM json_each(?))')
+    values.push(JSON.stringify(filter.destinations))
+  }
   if (filter.outcome !== undefined) {
     sql.push('outcome = ?')
     values.push(logOutcomes.findIndex((outcome) => outcome === filter.outcome))

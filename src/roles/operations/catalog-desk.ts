@@ -1,8 +1,9 @@
 import { formatFaults, type Fault } from '../../catalog/fault.ts'
+import { readQuota } from '../../catalog/labels.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { CatalogDesk, type Change, type ChangeAnswer, type ChangedObject } from '../../catalog-log/desk.ts'
 import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
-import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
+import { isEntry, keyOf, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
@@ -45,11 +46,13 @@ export async function openCatalogDesk(
     seals: new RecordSeals(topic, keys),
     definitions,
     allowAddresses: config.delivery.allowAddresses,
-    audited: ({ by, changed }) => ({
-      topic: topicNames(config).replayJobs,
-      partition: 0,
-      records: [encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...auditedOf(changed) }))],
-    }),
+    quotas: config.catalog.quotas.flatMap((text) => readQuota(text) ?? []),
+    audited: ({ by, changed, note }) => {
+      const action = changed.some(({ name }) => isEntry(name)) ? 'catalog_changed' : 'tokens_changed'
+      const what = note === undefined ? auditedOf(changed) : { detail: note }
+      const audited = encodeJobRecord(auditRecord({ action, by, ...what }))
+      return { topic: topicNames(config).replayJobs, partition: 0, records: [audited] }
+    },
     onRefused: (refused) => log.error({ topic, ...refused }, 'a record of the catalog was refused'),
   })
   return {

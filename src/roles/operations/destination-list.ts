@@ -20,6 +20,7 @@ export type ListQuery = {
   /** The list has only destinations that come after the first so many. */
   readonly skip?: number | undefined
   readonly limit: number
+  readonly isMeant?: (destination: Destination) => boolean
 }
 
 /**
@@ -47,11 +48,12 @@ export function listDestinations(all: readonly AssessedDestination[], query: Lis
   return { listed, next, total: meant.length }
 }
 
-function filterOf({ destinationId, sourceId, state, search, label }: ListQuery) {
+function filterOf({ destinationId, sourceId, state, search, label, isMeant = () => true }: ListQuery) {
   const text = search?.toLowerCase()
   return (one: AssessedDestination): boolean => {
     const { id, sources, labels } = one.destination
     return (
+      isMeant(one.destination) &&
       (destinationId === undefined || id === destinationId) &&
       (sourceId === undefined || sources.includes(sourceId)) &&
       (state === undefined || isIn(state, one)) &&

@@ -75,7 +75,11 @@ export type ReplayDesk = {
   list(): Promise<readonly Job[]>
   show(id: string): Promise<DeskAnswer<Job>>
   wish(id: string, state: 'run' | 'stop', by: string): Promise<DeskAnswer<Job>>
-  audit(query: AuditQuery): Promise<AuditPage & { readonly completeSinceMs: number | undefined }>
+  /** `isMeant`: whether an entry is wanted. `replay`: the replay that it is about. */
+  audit(
+    query: AuditQuery,
+    isMeant?: (entry: AuditEntry, replay: Job | undefined) => boolean,
+  ): Promise<AuditPage & { readonly completeSinceMs: number | undefined }>
   /** Writes an entry of the audit trail about an action that is none of this desk's. */
   tell(deed: Omit<AuditEntry, 'atMs'>): Promise<void>
   /** Returns the tokens of the admin API that were seen last. `undefined` if none were. */
@@ -218,8 +222,7 @@ class Desk implements ReplayDesk {
     await jobs.update()
     const job = jobs.jobs.get(id)
     if (job !== undefined) return { ok: true, value: job }
-    const problem = `There is no replay ${JSON.stringify(id)}: list those that there are. They are known for 90 days.`
-    return { ok: false, kind: 'notFound', problem }
+    return unknownReplay(id)
   }
 
   async wish(id: string, state: 'run' | 'stop', by: string): Promise<DeskAnswer<Job>> {
@@ -237,11 +240,16 @@ class Desk implements ReplayDesk {
     return this.show(id)
   }
 
-  async audit(query: AuditQuery): ReturnType<ReplayDesk['audit']> {
+  async audit(
+    query: AuditQuery,
+    isMeant: Parameters<ReplayDesk['audit']>[1] = () => true,
+  ): ReturnType<ReplayDesk['audit']> {
     const { jobs } = this.#parts
     await jobs.update()
     const { audit } = jobs.jobs
-    return { ...audit.page(query), completeSinceMs: audit.completeSinceMs }
+    const replayOf = (id: string | undefined): Job | undefined => (id === undefined ? id : jobs.jobs.get(id))
+    const page = audit.page({ ...query, isMeant: (entry) => isMeant(entry, replayOf(entry.job)) })
+    return { ...page, completeSinceMs: audit.completeSinceMs }
   }
 
   tell(deed: Omit<AuditEntry, 'atMs'>): Promise<void> {
@@ -279,14 +287,24 @@ function problemOf(selection: Selection, { sources, destinations }: ReplayCatalo
   if (destinationId === undefined) return undefined
   const name = JSON.stringify(destinationId)
   const destination = destinations.get(destinationId)
-  if (destination === undefined)
-    return `The catalog has no destination ${name}: name one that it has, or put it back first.`
+  if (destination === undefined) return unknownDestination(destinationId)
   if (destination.state === 'off') return `The destination ${name} is off: switch it on, or pause it, first.`
   if (from !== 'events' || sourceId === undefined) return undefined
   if (!sources.has(sourceId)) return `The catalog has no source ${JSON.stringify(sourceId)}.`
-  return destination.sources.includes(sourceId)
-    ? undefined
-    : `The destination ${name} is not connected to ${JSON.stringify(sourceId)}: add it to its sources in the catalog first.`
+  return destination.sources.includes(sourceId) ? undefined : notConnected(destinationId, sourceId)
+}
+
+export function unknownDestination(id: string): string {
+  return `The catalog has no destination ${JSON.stringify(id)}: name one that it has, or put it back first.`
+}
+
+export function notConnected(destinationId: string, sourceId: string): string {
+  return `The destination ${JSON.stringify(destinationId)} is not connected to ${JSON.stringify(sourceId)}: add it to its sources in the catalog first.`
+}
+
+export function unknownReplay(id: string): DeskRefusal {
+  const problem = `There is no replay ${JSON.stringify(id)}: list those that there are. They are known for 90 days.`
+  return { ok: false, kind: 'notFound', problem }
 }
 
 /** Returns an id that sorts by time, such as `20260723-101500-3f9a2c`. */

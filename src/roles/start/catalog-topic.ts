@@ -5,7 +5,7 @@ import type { CatalogRefusal } from '../../catalog/file.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { Entries } from '../../catalog-log/entries.ts'
-import { CatalogLog, type ChangeSet } from '../../catalog-log/log.ts'
+import { CatalogLog, type ChangeSet, type StoredObject } from '../../catalog-log/log.ts'
 import type { ObjectKind, ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
@@ -31,8 +31,15 @@ export type CatalogTopicOptions = {
   ) => void
 }
 
+/** The tokens of the admin API in the topic, by name, as the topic has them. */
+export type TopicTokens = ReadonlyMap<string, StoredObject['definition']>
+
 export type CatalogTopic = {
   current(): Catalog
+  /** Returns the tokens as they are now. It is another map after each change. */
+  tokens(): TopicTokens
+  /** The number of the last change that was read. */
+  revision(): number
   /** Returns what of the topic can't be used now. `undefined` if all of it is in force. */
   refused(): CatalogRefusal | undefined
   stop(): Promise<void>
@@ -94,6 +101,9 @@ export class FollowedTopic {
   #onChange: CatalogTopicOptions['onChange'] = () => undefined
   #catalog: Catalog = createCatalog([], [], 'r0')
   #news: ChangeSet[] = []
+  readonly #tokens = new Map<string, StoredObject['definition']>()
+  /** A copy of the tokens. `undefined` if they have changed since it was made. */
+  #tokensNow: TopicTokens | undefined
   #timer: NodeJS.Timeout | undefined
   #gatherMs: number = gather.leastMs
   /** What is wrong with the topic as a whole, since when. */
@@ -135,9 +145,23 @@ export class FollowedTopic {
   take(records: readonly WholeRecord[], next: number): void {
     for (const record of records) {
       const set = this.#log.take(record)
-      if (set !== undefined) this.#news.push(set)
+      if (set === undefined) continue
+      this.#takeTokens(set)
+      this.#news.push(set)
     }
     this.#log.readTo(next)
+  }
+
+  /** A token is made and revoked at once. The catalog waits for further changes. */
+  #takeTokens({ put, removed }: ChangeSet): void {
+    for (const { kind, id, definition } of put) if (kind === 'token') this.#tokens.set(id, definition)
+    for (const { kind, id } of removed) if (kind === 'token') this.#tokens.delete(id)
+    if ([...put, ...removed].some(({ kind }) => kind === 'token')) this.#tokensNow = undefined
+  }
+
+  get #presentTokens(): TopicTokens {
+    this.#tokensNow ??= new Map(this.#tokens)
+    return this.#tokensNow
   }
 
   /**
@@ -183,6 +207,8 @@ export class FollowedTopic {
     })
     return {
       current: () => this.#catalog,
+      tokens: () => this.#presentTokens,
+      revision: () => this.revision,
       refused: () => this.#trouble ?? this.#unread(tail.trouble ?? this.#log.otherKey) ?? this.#unusable(),
       stop: async () => {
         clearTimeout(this.#timer)

@@ -13,7 +13,7 @@ import { showCatalog } from '../../telemetry/show-state.ts'
 import { Listeners } from '../../async/listeners.ts'
 import { topicNames } from './settings.ts'
 import { CatalogMemory } from './catalog-memory.ts'
-import { type CatalogTopicLog, readCatalogTopic } from './catalog-topic.ts'
+import { type CatalogTopic, type CatalogTopicLog, readCatalogTopic } from './catalog-topic.ts'
 import { StartError } from './start-error.ts'
 
 export type OpenCatalogOptions = {
@@ -38,6 +38,8 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
    * Calls `listener` after each change of the file's catalog, once the gauges and the log show the change.
    */
   onChange(listener: (catalog: Catalog, before: Catalog) => void): void
+  /** What else the topic of the catalog has. Absent if the catalog is in a file. */
+  readonly topic?: Pick<CatalogTopic, 'tokens' | 'revision'>
   /** Stops at once. Resolves once the outline is written. */
   stop(): Promise<void>
 }
@@ -82,6 +84,7 @@ async function openFromTopic({
     current: () => topic.current(),
     refused: () => topic.refused(),
     onChange: (listener) => listeners.add(listener),
+    topic,
     inForce() {
       isInForce = true
       keep(topic.current())

@@ -4,7 +4,7 @@ import { adminOpenApi } from '../../../src/admin/openapi.ts'
 import { done } from '../../../src/admin/problem.ts'
 import { adminRoutes } from '../../../src/admin/routes.ts'
 import { type AdminCalls, createAdminServer } from '../../../src/admin/server.ts'
-import { createToken, readTokens } from '../../../src/admin/tokens.ts'
+import { createToken, findToken, readTokens } from '../../../src/admin/tokens.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
 
 const { token, line } = createToken('ann', 'admin')
@@ -20,7 +20,8 @@ async function serve({ requestTimeoutMs = 10_000, onAnswered = () => {} } = {}):
   const server = createAdminServer({
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the routes have all calls
     calls: calls as AdminCalls,
-    tokens: () => read.tokens,
+    findToken: (given) => findToken(read.tokens, given),
+    sees: () => true,
     requestTimeoutMs,
     onAnswered,
     onFault(error) {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Quota } from '../../../src/catalog/labels.ts'
 import { Definitions } from '../../../src/catalog-log/definitions.ts'
 import { CatalogDesk } from '../../../src/catalog-log/desk.ts'
 import type { Edit } from '../../../src/catalog-log/judge.ts'
@@ -8,7 +9,10 @@ import type { WholeRecord, WrittenRecord } from '../../../src/message/records.ts
 import { catalogKeys } from '../../support/catalog-log.ts'
 
 /** A desk whose pen fails as it is told. The log is in memory, because Kafka can't be made to fail at each step. */
-function deskOf(failures: (Error | 'written, but not answered' | undefined)[]): CatalogDesk {
+function deskOf(
+  failures: (Error | 'written, but not answered' | undefined)[],
+  quotas: readonly Quota[] = [],
+): CatalogDesk {
   const log: WholeRecord[] = []
   const append = (records: readonly WrittenRecord[]): number[] =>
     records.map(({ key, value, headers = {} }) => {
@@ -42,6 +46,7 @@ function deskOf(failures: (Error | 'written, but not answered' | undefined)[]): 
     seals: new RecordSeals('test', keys),
     definitions: new Definitions('test', keys),
     allowAddresses: [],
+    quotas,
     audited: () => ({ topic: 'audit', partition: 0, records: [] }),
     onRefused: () => undefined,
   })
@@ -82,3 +87,17 @@ test('if it is not known whether a change was made, the error says so', async ()
   const answer = desk.change({ edits: [source('shop', 'Shop')], by: 'ann' })
   await expect(answer).rejects.toThrow('may have been made')
 }, 60_000)
+
+test('changes that come together do not exceed a quota together', async () => {
+  const desk = deskOf([], [{ label: 'tenant', most: 3 }])
+  await desk.change({ edits: [source('shop', 'Shop')], by: 'ann' })
+  const make = (number: number) => {
+    const id = `acme.${number}`
+    const hooks = [{ url: 'https://example.com/' }]
+    const given = { id, labels: { tenant: 'acme' }, sources: ['shop'], hooks }
+    return desk.change({ edits: [{ name: { kind: 'destination', id }, op: 'put', given }], by: 'ann' })
+  }
+  const answers = await Promise.all(Array.from({ length: 8 }, (_, number) => make(number)))
+  expect(answers.filter(({ ok }) => ok)).toHaveLength(3)
+  expect((await desk.look()).of('destination')).toHaveLength(3)
+})

@@ -1,8 +1,10 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import { createCatalog } from '../../../src/catalog/catalog.ts'
 import { readConfig } from '../../../src/config/read.ts'
 import type { LogQuery } from '../../../src/delivery-log/log-query.ts'
 import { logCalls } from '../../../src/roles/log-calls.ts'
+import { adminRequest } from '../../support/admin-request.ts'
 import { readJson } from '../../support/post.ts'
 
 /** Returns a query that fails with this error at every call. */
@@ -20,20 +22,16 @@ const unanswered = {
   },
 }
 
+const catalog = () => createCatalog([], [], '')
+
 function askedOf(query: LogQuery) {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error('the default settings are refused')
   const warnings: string[] = []
   const log = pino({}, { write: (line) => void warnings.push(String(readJson(line)['msg'])) })
-  const { calls } = logCalls({ config: read.config, log, query, desk: unanswered })
+  const { calls } = logCalls({ config: read.config, log, query, catalog, desk: unanswered })
   return {
-    answer: calls.show_log({
-      params: {},
-      query: {},
-      body: undefined,
-      conditions: { ifMatch: undefined, ifNoneMatch: undefined },
-      token: { name: 'ops', right: 'read' },
-    }),
+    answer: calls.show_log(adminRequest()),
     warnings,
   }
 }
@@ -65,12 +63,11 @@ test('a search by user that can not be written into the audit trail is not done'
   const { calls } = logCalls({
     config: read.config,
     log,
+    catalog,
     query: failing(new Error('asked')),
     desk: unanswered,
   })
-  const token = { name: 'ops', right: 'read' } as const
-  const conditions = { ifMatch: undefined, ifNoneMatch: undefined }
-  const asked = { params: {}, query: {}, conditions, token, body: { user: 'user-1' } }
+  const asked = adminRequest({ body: { user: 'user-1' } })
   for (const call of [calls.search_log, calls.count_log])
     expect(await call(asked)).toMatchObject({
       status: 503,

@@ -1,0 +1,24 @@
+import { everything } from '../../src/admin/scope.ts'
+import type { AdminRequest } from '../../src/admin/server.ts'
+
+/** A token for the whole installation, without an end. */
+const wholeToken = {
+  name: 'ann',
+  right: 'admin',
+  scope: everything,
+  endsAtMs: undefined,
+  family: 'ann',
+} as const
+
+/** Returns a request to the admin API, as its server hands it to a call. */
+export function adminRequest(given: Partial<AdminRequest> = {}): AdminRequest {
+  return {
+    params: {},
+    query: {},
+    body: undefined,
+    conditions: { ifMatch: undefined, ifNoneMatch: undefined },
+    token: wholeToken,
+    isInForce: () => true,
+    ...given,
+  }
+}
