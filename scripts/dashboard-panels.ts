@@ -175,18 +175,6 @@ export const boards: readonly Board[] = [
         ],
       },
       {
-        title: 'Destinations that fail most',
-        about:
-          'How long they have failed: the ten that have failed for five minutes or longer, by failed requests.',
-        unit: 's',
-        queries: [
-          {
-            legend: '{{destination}}',
-            expr: `topk(10, max by (destination) (${of('sluice_failing_destination_seconds')}))`,
-          },
-        ],
-      },
-      {
         title: 'Requests that a URL never got',
         about: 'Dropped requests per second, by reason. Another URL has accepted the message of each.',
         unit: 'cps',
