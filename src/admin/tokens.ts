@@ -67,14 +67,19 @@ export function createToken(
   name: string,
   right: AdminRight,
 ): { readonly token: string; readonly line: string } {
-  const { token, digest } = newSecret()
-  return { token, line: `${name} ${right} sha256:${digest.toString('hex')}` }
+  const { token } = newSecret()
+  return { token, line: tokenLine(token, name, right) }
 }
 
 /** Makes the text of a token, and its hash, which alone is stored. */
 export function newSecret(): { readonly token: string; readonly digest: Buffer } {
   const token = `sluice_${randomBytes(32).toString('base64url')}`
   return { token, digest: digestOf(token) }
+}
+
+/** Returns the line that stands for a token in the file of tokens. */
+export function tokenLine(token: string, name: string, right: AdminRight): string {
+  return `${name} ${right} sha256:${digestOf(token).toString('hex')}`
 }
 
 /**
