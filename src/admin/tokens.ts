@@ -67,8 +67,8 @@ export function createToken(
   name: string,
   right: AdminRight,
 ): { readonly token: string; readonly line: string } {
-  const { token, digest } = newSecret()
-  return { token, line: `${name} ${right} sha256:${digest.toString('hex')}` }
+  const { token } = newSecret()
+  return { token, line: tokenLine(token, name, right) }
 }
 
 /** Makes the text of a token, and its hash, which alone is stored. */
