@@ -45,6 +45,9 @@ export type AdminCall =
   | 'drop_destination'
   | 'list_audit'
   | 'list_sources'
+  | 'list_catalog_changes'
+  | 'show_catalog_change'
+  | 'undo_catalog_change'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 
 /** A parameter of a path or a query. Its value is always text. */

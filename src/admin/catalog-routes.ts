@@ -19,7 +19,7 @@ const ifNoneMatch: Parameter = {
   description: '`*`: make a new object. If there is one, the answer is 412. Send this or `If-Match`.',
   example: '*',
 }
-const dryRun: Parameter = {
+export const dryRun: Parameter = {
   schema: { type: 'string', enum: ['true', 'false'] },
   description: '`true`: judge the change, and change nothing.',
   example: 'true',

@@ -1,5 +1,6 @@
 import type { AdminRoute } from './admin-route.ts'
 import { auditRoute } from './audit-route.ts'
+import { catalogHistoryRoutes } from './catalog-history-routes.ts'
 import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
@@ -44,5 +45,6 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...logRoutes,
   ...destinationRoutes,
   ...catalogRoutes,
+  ...catalogHistoryRoutes,
   auditRoute,
 ]

@@ -5,6 +5,8 @@ import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
 import type { Definitions } from './definitions.ts'
+import type { ObjectDifference } from './difference.ts'
+import { historyRecords } from './history.ts'
 import { type Accepted, type Edit, judge, type Judged } from './judge.ts'
 import { CatalogLog, type ChangeSet, type RefusedRecord } from './log.ts'
 import { keyOf, type ObjectName } from './names.ts'
@@ -17,11 +19,14 @@ export type DeskOptions = {
   readonly read: (from: number) => AsyncIterable<CatalogPiece>
   readonly seals: RecordSeals
   readonly definitions: Definitions
+  /** The topic to which each change is written too, with its objects before and after. */
+  readonly historyTopic: string
   readonly allowAddresses: readonly string[]
   readonly onRefused: (refused: RefusedRecord) => void
   /** Makes the records of the audit trail, which are written in the same transaction. */
   readonly audited: (change: {
     readonly by: string
+    readonly undoes: number | undefined
     readonly changed: readonly ChangedObject[]
   }) => PartitionRecords
 }
@@ -30,6 +35,8 @@ export type Change = {
   /** All of these are made, or none. An object is named once. */
   readonly edits: readonly Edit[]
   readonly by: string
+  /** The revision that this change undoes, for the history. */
+  readonly undoes?: number | undefined
   readonly variables?: Variables
   /** True: judges the change, and writes nothing. */
   readonly isDryRun?: boolean
@@ -45,7 +52,13 @@ export type ChangedObject = {
 }
 
 export type ChangeAnswer =
-  | { readonly ok: true; readonly revision: number; readonly changed: readonly ChangedObject[] }
+  | {
+      readonly ok: true
+      readonly revision: number
+      readonly changed: readonly ChangedObject[]
+      /** The objects that differ, as they are stored. */
+      readonly differences: readonly ObjectDifference[]
+    }
   | Extract<Judged, { ok: false }>
   /** Other processes write all the time. */
   | { readonly ok: false; readonly kind: 'busy' }
@@ -199,8 +212,11 @@ export class CatalogDesk {
         continue
       }
       const what = this.#whatOf(edits, judged.accepted)
-      if (isDryRun || judged.accepted.length === 0) waiting.resolve(this.#presentAnswer(edits, what))
-      else {
+      if (isDryRun || judged.accepted.length === 0) {
+        const changed = this.#presentOf(edits, what)
+        const differences = differencesOf(judged.accepted)
+        waiting.resolve({ ok: true, revision: this.#log.head?.revision ?? 0, changed, differences })
+      } else {
         for (const key of keys) taken.add(key)
         const present = new Map(keys.map((key) => [key, this.#log.objects.get(key)?.version]))
         planned.push({ waiting, accepted: judged.accepted, what, present, changeId: randomUUID() })
@@ -222,7 +238,7 @@ export class CatalogDesk {
 
   /** Writes changes in one transaction. Returns the revision of each, and the versions of its objects. */
   async #write(planned: readonly Planned[]): Promise<readonly Written[]> {
-    const { seals, pen, audited } = this.#options
+    const { seals, pen, audited, historyTopic } = this.#options
     let revision = this.#log.head?.revision ?? firstRevision()
     const counts: { source: number; destination: number } = this.#log.counts
     const records: WrittenRecord[] = []
@@ -234,10 +250,14 @@ export class CatalogDesk {
         counts[name.kind] += change === 'created' ? 1 : change === 'removed' ? -1 : 0
         records.push(seals.write(keyOf(name), definition ?? null, revision))
       }
-      records.push(
-        seals.head({ revision, changeId, atMs: Date.now(), by: waiting.by, counts: { ...counts } }),
-      )
-      trail.push(audited({ by: waiting.by, changed: this.#presentAnswer(waiting.edits, what).changed }))
+      const { by, undoes, edits } = waiting
+      const made = { revision, changeId, atMs: Date.now(), by }
+      records.push(seals.head({ ...made, counts: { ...counts } }))
+      trail.push(audited({ by, undoes, changed: this.#presentOf(edits, what) }), {
+        topic: historyTopic,
+        partition: 0,
+        records: historyRecords(seals, { ...made, undoes, objects: differencesOf(accepted) }),
+      })
       this.#looked.set(changeId, undefined)
     }
     const offsets = await pen.write(records, inOnePlace(trail))
@@ -251,13 +271,12 @@ export class CatalogDesk {
     })
   }
 
-  /** Returns the answer to a change that writes nothing. */
-  #presentAnswer(edits: readonly Edit[], what: Planned['what']): Extract<ChangeAnswer, { ok: true }> {
-    const changed = edits.map(({ name }): ChangedObject => {
+  /** Returns what a change makes of its objects, with their present versions. */
+  #presentOf(edits: readonly Edit[], what: Planned['what']): readonly ChangedObject[] {
+    return edits.map(({ name }) => {
       const key = keyOf(name)
       return { name, what: what.get(key) ?? 'unchanged', version: this.#log.objects.get(key)?.version }
     })
-    return { ok: true, revision: this.#log.head?.revision ?? 0, changed }
   }
 
   #whatOf(edits: readonly Edit[], accepted: readonly Accepted[]): Planned['what'] {
@@ -276,7 +295,7 @@ export class CatalogDesk {
 
 /** Answers changes that were written. */
 function answerAll(planned: readonly Planned[], written: readonly Written[]): void {
-  for (const [index, { waiting, what, present }] of planned.entries()) {
+  for (const [index, { waiting, accepted, what, present }] of planned.entries()) {
     const { revision, versions } = written[index] ?? { revision: 0, versions: new Map<string, number>() }
     const changed = waiting.edits.map(({ name }): ChangedObject => {
       const key = keyOf(name)
@@ -284,8 +303,12 @@ function answerAll(planned: readonly Planned[], written: readonly Written[]): vo
       const version = made === 'removed' ? undefined : (versions.get(key) ?? present.get(key))
       return { name, what: made, version }
     })
-    waiting.resolve({ ok: true, revision, changed })
+    waiting.resolve({ ok: true, revision, changed, differences: differencesOf(accepted) })
   }
+}
+
+function differencesOf(accepted: readonly Accepted[]): readonly ObjectDifference[] {
+  return accepted.map(({ name, before, definition }) => ({ name, before, after: definition }))
 }
 
 function writtenOf({ head, put }: ChangeSet): Written {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type CommandTools, type Flags, textOf } from './command/tools.ts'
+import { type CommandTools, type Flags, textOf, wholeNumber } from './command/tools.ts'
 
 export function addCatalogCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -10,6 +10,8 @@ export function addCatalogCommands(tools: CommandTools): void {
   addCheck(parent, tools)
   addImport(parent, tools)
   addExport(parent, tools)
+  addHistory(parent, tools)
+  addUndo(parent, tools)
   addKey(parent, tools)
 }
 
@@ -51,6 +53,68 @@ function addExport(parent: Command, { command, once }: CommandTools): void {
     .action((flags: Flags) =>
       once(flags, async (config, log) =>
         (await import('./catalog-log.ts')).exportCatalog({ config, log }, { asJson: flags['json'] === true }),
+      ),
+    )
+}
+
+function addHistory(parent: Command, { command, once }: CommandTools): void {
+  command('history', 'list the changes of the catalog, newest first', { parent })
+    .argument(
+      '[object]',
+      'only changes of this object, such as destination/crm, with the fields that changed',
+    )
+    .option('--limit <number>', 'how many changes (default: 20)', wholeNumber)
+    .option('--revision <revision>', 'only this change, with all fields that changed', wholeNumber)
+    .option('--json', 'print JSON, one object a line')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice catalog history
+  sluice catalog history destination/crm
+  sluice catalog history --revision 1785317403
+
+Each change has a revision, which is its number. + is a new object, ~ a changed one, - a removed one. Secrets
+are not shown, only since when they are set. See docs/catalog-topic.md.`,
+    )
+    .action((object: string | undefined, flags: Flags) =>
+      once(flags, async (config, log) => {
+        const { listHistory, showChange } = await import('./catalog-history.ts')
+        const asJson = flags['json'] === true
+        const { revision, limit = 20 } = flags
+        return typeof revision === 'number'
+          ? showChange({ config, log }, revision, asJson)
+          : listHistory({ config, log }, { object, limit: Number(limit), asJson })
+      }),
+    )
+}
+
+function addUndo(parent: Command, { command, once, screen }: CommandTools): void {
+  command('undo', 'make the opposite of a change of the catalog, in one change', { parent })
+    .argument('<revision>', 'the revision of the change, as `sluice catalog history` shows it', wholeNumber)
+    .option('--dry-run', 'say what would change, and change nothing')
+    .option('--yes', 'do not ask')
+    .option('--by <name>', 'who makes the change (default: the user of this machine)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice catalog undo 1785317403 --dry-run
+
+If an object was changed again since, the command says by which change: undo that one first. An undo is a
+change, and can be undone. Secrets come back too.`,
+    )
+    .action((revision: number, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await import('./catalog-history.ts')).undo(
+          { config, log, screen },
+          {
+            revision,
+            isDryRun: flags['dryRun'] === true,
+            isSure: flags['yes'] === true,
+            by: textOf(flags['by']),
+          },
+        ),
       ),
     )
 }

@@ -54,6 +54,13 @@ const configTable = {
       description:
         'The file of keys for `catalog.source=topic`. The keys sign the records of the topic, and seal the secrets in them. `sluice catalog key` makes a line of this file. All processes need the same file. The first key writes, and all keys read.',
     }),
+    historyRetention: duration({
+      default: 365 * 24 * HOUR,
+      min: 24 * HOUR,
+      max: 3_660 * 24 * HOUR,
+      description:
+        'How long the topic `catalog-history` keeps a change, if `catalog.source` is `topic`. A change can be undone for as long. Run `sluice topics apply` after a change of this setting.',
+    }),
     file: text({
       default: 'catalog.yaml',
       description:

@@ -13,7 +13,8 @@ import type { KafkaRole } from '../topics/kafka-roles.ts'
 import { within } from '../async/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import { catalogCalls } from './catalog-calls.ts'
+import { catalogCalls, deskCalls } from './catalog-calls.ts'
+import { catalogHistoryCalls } from './catalog-history-calls.ts'
 import { openCatalogDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
@@ -159,10 +160,11 @@ async function openCatalogCalls({
 }: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
   role: KafkaRole
   catalog: () => Catalog
-}): Promise<ReturnType<typeof catalogCalls>> {
+}): Promise<ReturnType<typeof catalogCalls> & ReturnType<typeof catalogHistoryCalls>> {
   const desk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
   if (desk !== undefined) parts.defer(() => within(leaveMs, desk.close()))
-  return catalogCalls(desk, catalog, config, log)
+  const atDesk = deskCalls(desk, config, log)
+  return { ...catalogCalls(atDesk, catalog), ...catalogHistoryCalls(atDesk) }
 }
 
 /** Returns the names of the topics that a role reads or writes. */

@@ -16,17 +16,9 @@ type Calls = Pick<
   'list_sources' | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 >
 
-/**
- * Creates the handlers of the calls that read and change the catalog. `desk`: `undefined` if the catalog is
- * in a file.
- */
-export function catalogCalls(
-  desk: OpenedDesk | undefined,
-  catalog: () => Catalog,
-  config: Config,
-  log: Log,
-): Calls {
-  const calls = new CatalogCalls(desk, config, log)
+/** Creates the handlers of the calls that read and change the catalog. */
+export function catalogCalls(atDesk: AtDesk, catalog: () => Catalog): Calls {
+  const calls = new CatalogCalls(atDesk)
   return {
     list_sources: () => Promise.resolve(done(sourceList(catalog()))),
     show_destination: (request) => calls.show('destination', request),
@@ -50,15 +42,28 @@ function sourceList(catalog: Catalog): object {
   return { sources, catalogVersion: catalog.version }
 }
 
-class CatalogCalls {
-  readonly #desk: OpenedDesk | undefined
-  readonly #config: Config
-  readonly #log: Log
+/** Answers a request with what it gets at the desk, or with the problem that keeps it from it. */
+export type AtDesk = (work: (desk: OpenedDesk) => Promise<AdminAnswer>) => Promise<AdminAnswer>
 
-  constructor(desk: OpenedDesk | undefined, config: Config, log: Log) {
-    this.#desk = desk
-    this.#config = config
-    this.#log = log
+/** `desk`: `undefined` if the catalog is in a file. */
+export function deskCalls(desk: OpenedDesk | undefined, config: Config, log: Log): AtDesk {
+  return (work) => {
+    if (desk === undefined) return Promise.resolve(problem('conflict', inFile(config)))
+    const told = work(desk).catch((error: unknown) => {
+      // Trying again doesn't help, as it does if Kafka doesn't answer.
+      if (error instanceof OtherLogError || error instanceof SealError)
+        return problem('conflict', error.message)
+      throw error
+    })
+    return asked(log, told, (answer) => answer, unanswered)
+  }
+}
+
+class CatalogCalls {
+  readonly #atDesk: AtDesk
+
+  constructor(atDesk: AtDesk) {
+    this.#atDesk = atDesk
   }
 
   show(kind: ObjectKind, request: AdminRequest): Promise<AdminAnswer> {
@@ -101,18 +106,6 @@ class CatalogCalls {
       return change(desk, request, { name, op: 'remove', base })
     })
   }
-
-  #atDesk(work: (desk: OpenedDesk) => Promise<AdminAnswer>): Promise<AdminAnswer> {
-    const desk = this.#desk
-    if (desk === undefined) return Promise.resolve(problem('conflict', inFile(this.#config)))
-    const told = work(desk).catch((error: unknown) => {
-      // Trying again doesn't help, as it does if Kafka doesn't answer.
-      if (error instanceof OtherLogError || error instanceof SealError)
-        return problem('conflict', error.message)
-      throw error
-    })
-    return asked(this.#log, told, (answer) => answer, unanswered)
-  }
 }
 
 async function change(desk: OpenedDesk, { token, query }: AdminRequest, edit: Edit): Promise<AdminAnswer> {
@@ -150,7 +143,7 @@ function baseOf(
   return mayBeNew && ifNoneMatch === '*' ? 'none' : undefined
 }
 
-function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): AdminAnswer {
+export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): AdminAnswer {
   const detail = refusalText(answer)
   switch (answer.kind) {
     case 'outdated': {

@@ -125,12 +125,19 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   ]
 }
 
+const ofOnePartition: ReadonlySet<string> = new Set([
+  'replay-jobs',
+  'notices',
+  'lending',
+  'catalog',
+  'catalog-history',
+])
+
 /** Returns the operations that `sluice topics grow` needs on a topic that keeps its name. */
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
   // These topics always have one partition, so a growth only checks that they exist.
-  if (name === 'replay-jobs' || name === 'notices' || name === 'lending' || name === 'catalog')
-    return ['DESCRIBE']
+  if (ofOnePartition.has(name)) return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
 
@@ -214,7 +221,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log find': '`sluice log find`, for payloads',
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
-  catalog: '`sluice catalog import` and `export`',
+  catalog: '`sluice catalog`, `sluice apply` and `sluice sources`',
   admin: '`sluice admin`',
 }
 

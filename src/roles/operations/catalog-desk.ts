@@ -2,7 +2,7 @@ import { formatFaults, type Fault } from '../../catalog/fault.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { CatalogDesk, type Change, type ChangeAnswer, type ChangedObject } from '../../catalog-log/desk.ts'
 import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
-import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
+import type { ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
@@ -10,6 +10,8 @@ import { Pen } from '../../kafka/pen/pen.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import { encodeJobRecord } from '../../replay/job.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
+import { lineOf } from '../../catalog-log/difference.ts'
+import { HistoryReading } from '../../catalog-log/history-reading.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import type { CatalogTopicLog } from '../start/catalog-topic.ts'
 import { catalogKeys } from '../start/catalog-keys.ts'
@@ -24,6 +26,8 @@ export type OpenedDesk = {
   change(change: Change): Promise<ChangeAnswer>
   /** Returns an object as people see it, without secrets. */
   shown(object: StoredObject, how: { readonly showsUrls: boolean }): Readonly<Record<string, unknown>>
+  readonly definitions: Definitions
+  readonly history: HistoryReading
   close(): Promise<void>
 }
 
@@ -35,31 +39,50 @@ export async function openCatalogDesk(
 ): Promise<OpenedDesk> {
   if (config.catalog.source === 'file') throw new WrongUseError(inFile(config))
   const keys = catalogKeys(config)
-  const topic = topicNames(config).catalog
+  const { catalog: topic, catalogHistory: historyTopic, replayJobs } = topicNames(config)
   const kafka = await openKafka(config, log, role)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const definitions = new Definitions(topic, keys)
+  const seals = new RecordSeals(topic, keys)
   const desk = new CatalogDesk({
     pen: new Pen({ kafka, transactionalId: topic, topic }),
     read: catalogReading(reader, topic),
-    seals: new RecordSeals(topic, keys),
+    seals,
     definitions,
+    historyTopic,
     allowAddresses: config.delivery.allowAddresses,
-    audited: ({ by, changed }) => ({
-      topic: topicNames(config).replayJobs,
-      partition: 0,
-      records: [encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...auditedOf(changed) }))],
-    }),
+    audited: (change) => ({ topic: replayJobs, partition: 0, records: [auditedRecord(change)] }),
     onRefused: (refused) => log.error({ topic, ...refused }, 'a record of the catalog was refused'),
   })
   return {
     look: () => desk.look(),
     change: (change) => desk.change(change),
     shown: (object, how) => definitions.shown(object, object.definition, how),
+    definitions,
+    history: new HistoryReading(reader, {
+      topic: historyTopic,
+      seals,
+      onRefused: (refused) =>
+        log.error({ topic: historyTopic, ...refused }, 'a record of the history of the catalog was refused'),
+    }),
     async close() {
       await Promise.all([desk.close(), reader.stop()])
     },
   }
+}
+
+function auditedRecord({
+  by,
+  undoes,
+  changed,
+}: {
+  readonly by: string
+  readonly undoes: number | undefined
+  readonly changed: readonly ChangedObject[]
+}): ReturnType<typeof encodeJobRecord> {
+  const { detail, ...about } = auditedOf(changed)
+  const undone = undoes === undefined ? detail : `undoes ${undoes}: ${detail}`
+  return encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...about, detail: undone }))
 }
 
 /** The most objects that an entry of the audit trail names. */
@@ -81,10 +104,7 @@ export function inFile({ catalog: { file } }: Config): string {
 
 /** Describes what a change has made, in lines such as `+ destination/crm`. Leaves out what is unchanged. */
 export function changeLines(changed: readonly ChangedObject[]): string[] {
-  const marks = { created: '+', changed: '~', removed: '-', unchanged: '=' } as const
-  return changed
-    .filter(({ what }) => what !== 'unchanged')
-    .map(({ name, what }) => `${marks[what]} ${keyOf(name)}`)
+  return changed.flatMap(({ name, what }) => (what === 'unchanged' ? [] : [lineOf({ name, what })]))
 }
 
 /** Returns why a change was refused, and what to do. */

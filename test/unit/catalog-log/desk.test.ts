@@ -42,6 +42,7 @@ function deskOf(failures: (Error | 'written, but not answered' | undefined)[]): 
     seals: new RecordSeals('test', keys),
     definitions: new Definitions('test', keys),
     allowAddresses: [],
+    historyTopic: 'history',
     audited: () => ({ topic: 'audit', partition: 0, records: [] }),
     onRefused: () => undefined,
   })

@@ -1,0 +1,64 @@
+import { done, problem } from '../admin/problem.ts'
+import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import { madeOf } from '../catalog-log/difference.ts'
+import { keyOf } from '../catalog-log/names.ts'
+import { changeData, findChange, undoChange, wholeChangeData } from './operations/catalog-history.ts'
+import { type AtDesk, refusedChange } from './catalog-calls.ts'
+import { limitOf } from './replay-calls.ts'
+
+type Calls = Pick<AdminCalls, 'list_catalog_changes' | 'show_catalog_change' | 'undo_catalog_change'>
+
+/** The most objects that the answer to an undo names. */
+const mostNamed = 100
+
+/** Creates the handlers of the calls that read the history of the catalog, and undo a change. */
+export function catalogHistoryCalls(atDesk: AtDesk): Calls {
+  return {
+    list_catalog_changes: ({ query, token }) =>
+      atDesk(async ({ history, definitions }) => {
+        const { object: key, cursor } = query
+        const before = cursor === undefined ? undefined : Number(cursor)
+        const { changes, next } = await history.page({ before, limit: limitOf(query), key })
+        return done({
+          changes: changes.map((change) => changeData(definitions, change, showsTo(token))),
+          cursor: next === undefined ? null : String(next),
+        })
+      }),
+    show_catalog_change: ({ params, query, token }) =>
+      atDesk(async (desk) => {
+        const found = await findChange(desk, Number(params['revision']))
+        if (!found.ok) return problem('not_found', found.problem)
+        const { object, cursor = '0' } = query
+        const meant = found.change.objects.filter(
+          ({ name }) => object === undefined || keyOf(name) === object,
+        )
+        const next = Number(cursor) + limitOf(query)
+        const page = meant.slice(Number(cursor), next)
+        const shown = wholeChangeData(desk.definitions, found.change, page, showsTo(token))
+        return done({ ...shown, cursor: next < meant.length ? String(next) : null })
+      }),
+    undo_catalog_change: ({ params, query, token }) =>
+      atDesk(async (desk) => {
+        const revision = Number(params['revision'])
+        const order = { revision, by: token.name, isDryRun: query['dryRun'] === 'true' }
+        const answer = await undoChange(desk, order)
+        if (!answer.ok) {
+          if (answer.kind === 'unknown') return problem('not_found', answer.problem)
+          return answer.kind === 'blocked' ? problem('conflict', answer.problem) : refusedChange(answer)
+        }
+        const { differences } = answer
+        return done({
+          revision: answer.revision,
+          undoes: revision,
+          count: differences.length,
+          objects: differences
+            .slice(0, mostNamed)
+            .map((one) => ({ object: keyOf(one.name), what: madeOf(one) })),
+        })
+      }),
+  }
+}
+
+function showsTo({ right }: AdminRequest['token']): { readonly showsUrls: boolean } {
+  return { showsUrls: right === 'admin' }
+}
