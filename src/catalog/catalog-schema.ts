@@ -4,6 +4,13 @@ import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { idPattern } from './entry-id.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
+import {
+  labelKeyExpected,
+  labelKeyPattern,
+  labelValueExpected,
+  labelValuePattern,
+  maxLabels,
+} from './labels.ts'
 
 /** The kinds of messages that a filter can name. A `delete` passes every filter. */
 const filteredKinds = messageKinds.filter((kind) => kind !== 'delete')
@@ -16,6 +23,19 @@ const id = (description: string) =>
 
 const name = Type.Optional(
   Type.String({ minLength: 1, maxLength: 200, description: 'The name for people. Absent: the id.' }),
+)
+
+const labels = Type.Optional(
+  Type.Record(
+    Type.String({ pattern: labelKeyPattern }),
+    Type.String({ pattern: labelValuePattern, description: `The value of a label: ${labelValueExpected}.` }),
+    {
+      additionalProperties: false,
+      maxProperties: maxLabels,
+      description: `Words of yours by which entries are chosen, such as the customer that one belongs to: at most ${maxLabels}. A name has ${labelKeyExpected}. A value has ${labelValueExpected}. Labels change nothing about deliveries.`,
+      examples: [{ tenant: 'acme' }],
+    },
+  ),
 )
 
 const source = Type.Object(
@@ -69,6 +89,7 @@ const source = Type.Object(
         examples: [1_000],
       }),
     ),
+    labels,
   },
   { additionalProperties: false, description: 'Where records come from.' },
 )
@@ -245,6 +266,7 @@ const destination = Type.Object(
         examples: ['120h', 'off'],
       }),
     ),
+    labels,
     hooks: Type.Array(hook, {
       minItems: 1,
       maxItems: 5,

@@ -1,5 +1,6 @@
 import isEqual from 'fast-deep-equal'
 import type { MessageFilter } from '../message/message-filter.ts'
+import type { Labels } from './labels.ts'
 
 /** The kind of a source's records: Segment messages, or changes of audiences and computed traits. */
 export type SourceKind = 'events' | 'audiences'
@@ -39,6 +40,7 @@ export type Source = {
    * The most messages per second that one gateway process accepts from this source. `undefined`: no limit.
    */
   readonly maxPerSecond: number | undefined
+  readonly labels?: Labels
 }
 
 /** A URL of a destination. It meets the rules of `hook-rules.ts`, so undici accepts requests to it. */
@@ -110,6 +112,7 @@ export type Destination = {
    * the destination is never paused automatically. `undefined`: the setting `notices.autoPause` applies.
    */
   readonly autoPauseMs?: number | undefined
+  readonly labels?: Labels
   /** The hooks, one to five. */
   readonly hooks: readonly Hook[]
 }

@@ -1,6 +1,7 @@
 import { Compile } from 'typebox/compile'
 import { Settings } from 'typebox/system'
 import { maxFaults, type Path } from './fault.ts'
+import { labelKeyExpected } from './labels.ts'
 import { nearest } from './nearest.ts'
 import { childOf, recordOf } from './plain-data.ts'
 import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
@@ -63,12 +64,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
         advice: `add ${key}: ${exampleOf(schema, key)}`,
       }))
     case 'additionalProperties':
-      return error.params.additionalProperties.map((key) => ({
-        path: [...path, key],
-        of: 'key',
-        problem: 'is not a known key',
-        advice: adviceForKey(key, Object.keys(recordOf(recordOf(schema)['properties']))),
-      }))
+      return error.params.additionalProperties.map((key) => unknownKey([...path, key], key, schema))
     // TypeBox also reports this fault under `additionalProperties`, where it names the key.
     case 'boolean':
       return []
@@ -97,6 +93,17 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
     default:
       throw new Error(`the catalog schema uses a keyword that has no explanation: ${error.keyword}`)
   }
+}
+
+function unknownKey(path: Path, key: string, schema: unknown): SchemaFault {
+  const properties = recordOf(schema)['properties']
+  // Only labels have names that are free.
+  if (properties === undefined) {
+    const advice = `write a name that has ${labelKeyExpected}`
+    return { path, of: 'key', problem: 'is not the name of a label', advice }
+  }
+  const advice = adviceForKey(key, Object.keys(recordOf(properties)))
+  return { path, of: 'key', problem: 'is not a known key', advice }
 }
 
 /** The key itself may be a secret (a line `key:value`), so it isn't in the advice. */

@@ -153,6 +153,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       writeKeys = [],
       serverKeys = [],
       maxPerSecond,
+      labels,
     }): Source => ({
       id,
       name,
@@ -161,6 +162,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       writeKeys,
       serverKeys: serverKeys.map((key) => filledIn(key, variables)),
       maxPerSecond,
+      ...(labels && { labels }),
     }),
   )
   const destinations = definition.destinations.map(
@@ -193,6 +195,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
         burst: rateLimit.burst ?? Math.max(1, Math.ceil(rateLimit.perSecond)),
       },
       autoPauseMs: rest.autoPause === undefined ? undefined : readAutoPause(rest.autoPause),
+      ...(rest.labels && { labels: rest.labels }),
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
     }),
   )

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { formatFaults } from '../catalog/fault.ts'
-import { lossFaults } from '../catalog/outline.ts'
+import { lossFaults } from '../catalog/lost-entries.ts'
 import { listOf, recordOf } from '../catalog/plain-data.ts'
 import type { Edit } from '../catalog-log/judge.ts'
 import type { CatalogLog } from '../catalog-log/log.ts'

@@ -1,5 +1,5 @@
 import type { Kafka } from 'kafkajs'
-import type { OnTruncation } from './handover.ts'
+import type { OnTruncation } from './beginning.ts'
 import type { PartitionState } from '../partitions/partition-state.ts'
 import type { EarlyPartition } from '../partitions/early-partition.ts'
 import type { PulledPartition } from '../partitions/pulled-partition.ts'

@@ -8,7 +8,7 @@ import { type FeedOptions, Gate, longestWaitMs } from '../partitions/feed.ts'
 import { createFetcher, type Fetcher, logLostRecords, logOtherLog } from '../fetch/fetcher.ts'
 import { Predecessor } from './predecessor.ts'
 import { GroupWatch } from './group-watch.ts'
-import { Handover } from './handover.ts'
+import { Beginning } from './beginning.ts'
 import { EarlyPartition } from '../partitions/early-partition.ts'
 import { LostPartitions } from '../partitions/lost-partitions.ts'
 import { LoanedRecord } from '../partitions/loaned-record.ts'
@@ -31,7 +31,7 @@ export class GroupMember implements GroupConsumer {
   readonly #coordinator: Coordinator
   readonly #membership: Membership
   readonly #commits: Commits
-  readonly #handover: Handover
+  readonly #beginning: Beginning
   readonly #watch: GroupWatch
   readonly #units: UnitTenures
   readonly #owned: OwnedPartitions
@@ -65,7 +65,7 @@ export class GroupMember implements GroupConsumer {
     this.#committer = this.#openCommitter()
     this.#watch = this.#openWatch()
     this.#units = this.#openUnits()
-    this.#handover = this.#openHandover()
+    this.#beginning = this.#openBeginning()
   }
 
   #openMembership(): Membership {
@@ -129,15 +129,15 @@ export class GroupMember implements GroupConsumer {
       prepare: (unit) => prepare?.(unit) ?? Promise.resolve(),
       released: (unit) => released?.(unit),
       handoverMs,
-      onPrepared: (unit) => void this.#handover.beginPrepared(unit),
+      onPrepared: (unit) => void this.#beginning.beginPrepared(unit),
       onTrouble: (error, unit) =>
         log.warn({ err: error, unit }, 'the state of a unit can not be read or kept, trying again'),
     })
   }
 
-  #openHandover(): Handover {
+  #openBeginning(): Beginning {
     const { handoverMs, onTruncation, onLost, log } = this.#options
-    return new Handover({
+    return new Beginning({
       handoverMs,
       onTruncation,
       view: this.#view,
@@ -320,7 +320,7 @@ export class GroupMember implements GroupConsumer {
     )
     this.#watch.joined()
     if (this.#lostPartitions.size > 0) this.#committer.soon()
-    this.#handover.takeOver(this.#owned.waiting)
+    this.#beginning.takeOver(this.#owned.waiting)
     // A static member that comes back gets its old partitions, even if it now subscribes to other topics.
     const isStatic = this.#options.instanceId !== undefined
     const topics = topicsOf(this.#options)
@@ -388,7 +388,7 @@ export class GroupMember implements GroupConsumer {
     }
     // This callback makes the worker drop the waiting records of the former log.
     this.#options.onAssigned(unitsOf(this.#owned.all), this.#membership.identity?.generationId)
-    this.#handover.takeOver(fresh)
+    this.#beginning.takeOver(fresh)
   }
 
   #sayTruncated({ topic, id }: Partition, { at, from, reason }: Truncation): void {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { givenAnotherChance, Recoveries } from '../../../src/recall/recoveries.ts'
+import { givenAnotherChance } from '../../../src/recall/edited-destinations.ts'
+import { Recoveries } from '../../../src/recall/recoveries.ts'
 
 const hook = { id: 'main', url: 'https://a.example/', origin: 'https://a.example', path: '/', headers: [] }
 const plain = {

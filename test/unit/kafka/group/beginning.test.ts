@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { News } from '../../../../src/kafka/partitions/commits.ts'
 import { createFetcher } from '../../../../src/kafka/fetch/fetcher.ts'
 import { Gate } from '../../../../src/kafka/partitions/feed.ts'
-import { Handover } from '../../../../src/kafka/group/handover.ts'
+import { Beginning } from '../../../../src/kafka/group/beginning.ts'
 import { OwnedPartitions } from '../../../../src/kafka/partitions/owned-partitions.ts'
 import type { Partition } from '../../../../src/kafka/partitions/partition.ts'
 import { UnitTenures } from '../../../../src/kafka/group/unit-tenures.ts'
@@ -27,10 +27,10 @@ function member({
     prepare: nothing,
     released: nothing,
     handoverMs: 8_000,
-    onPrepared: (unit) => void handover.beginPrepared(unit),
+    onPrepared: (unit) => void beginning.beginPrepared(unit),
     onTrouble: () => undefined,
   })
-  const handover: Handover = new Handover({
+  const beginning: Beginning = new Beginning({
     handoverMs: 8_000,
     onTruncation: 'earliest',
     view,
@@ -71,10 +71,10 @@ function member({
     }
     units.release(() => true)
     const fresh = owned.add('memberships', 0)
-    handover.takeOver([fresh])
+    beginning.takeOver([fresh])
     return fresh
   }
-  return { begun, owned, handover, renew }
+  return { begun, owned, beginning, renew }
 }
 
 test.each(['answers', 'commit'] as const)(
@@ -86,9 +86,9 @@ test.each(['answers', 'commit'] as const)(
       reached.resolve()
       await held.promise
     }
-    const { begun, owned, handover, renew } = member({ [heldUp]: hold })
+    const { begun, owned, beginning, renew } = member({ [heldUp]: hold })
     const former = owned.add('memberships', 0)
-    handover.takeOver([former])
+    beginning.takeOver([former])
     await reached.promise
     const fresh = renew()
     await nextTurn()

@@ -16,7 +16,7 @@ import type { UnitTenures } from './unit-tenures.ts'
  */
 export type OnTruncation = 'earliest' | 'stop'
 
-export type HandoverOptions = {
+export type BeginningOptions = {
   readonly handoverMs: number
   readonly onTruncation: OnTruncation
   readonly view: ClusterView
@@ -63,12 +63,12 @@ const longestPauseMs = 1_000
  * Begins the partitions that a join has given to this member. Each partition begins once its previous owner
  * has finished with it.
  */
-export class Handover {
-  readonly #options: HandoverOptions
+export class Beginning {
+  readonly #options: BeginningOptions
   /** Units whose state is ready, and whose partitions this member is about to begin. */
   readonly #beginning = new Set<number>()
 
-  constructor(options: HandoverOptions) {
+  constructor(options: BeginningOptions) {
     this.#options = options
   }
 
