@@ -8,6 +8,8 @@ const id = (kind: string, example: string): Parameter => ({
   example,
 })
 
+export const ofDestination = id('destination', 'crm')
+
 const ifMatch: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 100 },
   description:

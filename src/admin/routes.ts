@@ -5,6 +5,7 @@ import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
+import { rotateRoutes } from './rotate-routes.ts'
 
 /** The table of all calls that `sluice admin` answers. */
 export const adminRoutes: readonly AdminRoute[] = [
@@ -45,6 +46,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...logRoutes,
   ...destinationRoutes,
   ...catalogRoutes,
+  ...rotateRoutes,
   ...catalogHistoryRoutes,
   auditRoute,
 ]

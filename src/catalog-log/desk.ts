@@ -26,7 +26,7 @@ export type DeskOptions = {
   /** Makes the records of the audit trail, which are written in the same transaction. */
   readonly audited: (change: {
     readonly by: string
-    readonly undoes: number | undefined
+    readonly note: string | undefined
     readonly changed: readonly ChangedObject[]
   }) => PartitionRecords
 }
@@ -35,6 +35,8 @@ export type Change = {
   /** All of these are made, or none. An object is named once. */
   readonly edits: readonly Edit[]
   readonly by: string
+  /** What the change is, in words, for the audit trail. */
+  readonly note?: string | undefined
   /** The revision that this change undoes, for the history. */
   readonly undoes?: number | undefined
   readonly variables?: Variables
@@ -250,10 +252,10 @@ export class CatalogDesk {
         counts[name.kind] += change === 'created' ? 1 : change === 'removed' ? -1 : 0
         records.push(seals.write(keyOf(name), definition ?? null, revision))
       }
-      const { by, undoes, edits } = waiting
+      const { by, note, undoes, edits } = waiting
       const made = { revision, changeId, atMs: Date.now(), by }
       records.push(seals.head({ ...made, counts: { ...counts } }))
-      trail.push(audited({ by, undoes, changed: this.#presentOf(edits, what) }), {
+      trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }), {
         topic: historyTopic,
         partition: 0,
         records: historyRecords(seals, { ...made, undoes, objects: differencesOf(accepted) }),

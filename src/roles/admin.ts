@@ -18,6 +18,7 @@ import { catalogHistoryCalls } from './catalog-history-calls.ts'
 import { openCatalogDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
+import { rotateCalls } from './rotate-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
 import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
@@ -150,6 +151,10 @@ function observed(
   }
 }
 
+type CatalogTopicCalls = ReturnType<typeof catalogCalls> &
+  ReturnType<typeof rotateCalls> &
+  ReturnType<typeof catalogHistoryCalls>
+
 /** Opens the calls that read and change the catalog. They refuse changes if the catalog is in a file. */
 async function openCatalogCalls({
   config,
@@ -160,11 +165,11 @@ async function openCatalogCalls({
 }: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
   role: KafkaRole
   catalog: () => Catalog
-}): Promise<ReturnType<typeof catalogCalls> & ReturnType<typeof catalogHistoryCalls>> {
+}): Promise<CatalogTopicCalls> {
   const desk = config.catalog.source === 'topic' ? await openCatalogDesk(config, log, role) : undefined
   if (desk !== undefined) parts.defer(() => within(leaveMs, desk.close()))
   const atDesk = deskCalls(desk, config, log)
-  return { ...catalogCalls(atDesk, catalog), ...catalogHistoryCalls(atDesk) }
+  return { ...catalogCalls(atDesk, catalog), ...rotateCalls(atDesk), ...catalogHistoryCalls(atDesk) }
 }
 
 /** Returns the names of the topics that a role reads or writes. */

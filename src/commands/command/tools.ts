@@ -93,6 +93,9 @@ export function textOf(flag: unknown): string | undefined {
   return typeof flag === 'string' ? flag : undefined
 }
 
+/** The option of commands that change the catalog. */
+export const byOption = ['--by <name>', 'who makes the change (default: the user of this machine)'] as const
+
 /** Reads the number of an option or argument: 1 or more. */
 export function wholeNumber(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)

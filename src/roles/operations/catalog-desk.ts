@@ -73,16 +73,16 @@ export async function openCatalogDesk(
 
 function auditedRecord({
   by,
-  undoes,
+  note,
   changed,
 }: {
   readonly by: string
-  readonly undoes: number | undefined
+  readonly note: string | undefined
   readonly changed: readonly ChangedObject[]
 }): ReturnType<typeof encodeJobRecord> {
   const { detail, ...about } = auditedOf(changed)
-  const undone = undoes === undefined ? detail : `undoes ${undoes}: ${detail}`
-  return encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...about, detail: undone }))
+  const told = note === undefined ? detail : `${note}: ${detail}`
+  return encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...about, detail: told }))
 }
 
 /** The most objects that an entry of the audit trail names. */

@@ -69,7 +69,7 @@ export async function undoChange(
       if (problem !== undefined) return { ok: false, kind: 'blocked', problem }
     }
     const edits = objects.map((difference) => oppositeOf(desk.definitions, log, difference))
-    return await desk.change({ edits, by, undoes: revision, isDryRun })
+    return await desk.change({ edits, by, note: `undoes ${revision}`, undoes: revision, isDryRun })
   } catch (error) {
     if (!(error instanceof SealError)) throw error
     const problem = `Change ${revision} can not be undone: ${error.message}.`

@@ -119,6 +119,90 @@ test('an object is made, read, changed under its ETag, and removed; each change 
   ])
 })
 
+test('a change is listed, shown with its fields and undone; what came since has to be undone first', async () => {
+  const path = '/v1/destinations/erp'
+  const erp = { sources: [], sharedSecret: 's3cr3tERP', hooks: [{ url: 'https://example.com/s3cr3tERP' }] }
+  const made = await call('PUT', path, { body: erp, headers: isNew })
+  const patched = await call('PATCH', path, {
+    body: { state: 'paused', hooks: [{ url: 'https://example.com/s3cr3tNEW' }] },
+    headers: { 'if-match': made.etag },
+  })
+  const [first, second] = [Number(made.json['revision']), Number(patched.json['revision'])]
+  const query = '/v1/catalog/history?object=destination/erp&limit=1'
+  const latest = await call('GET', query)
+  expect(latest.json).toMatchObject({
+    changes: [{ revision: second, by: 'admin-er', undoes: null, count: 1, isWhole: true }],
+  })
+  expect(latest.text).toContain('s3cr3tNEW')
+  const next = await call('GET', `${query}&cursor=${String(latest.json['cursor'])}`)
+  expect(next.json).toMatchObject({ changes: [{ revision: first }] })
+  const shown = await call('GET', `/v1/catalog/history/${second}`, { token: tokens.read })
+  expect(shown.json).toMatchObject({
+    objects: [{ object: 'destination/erp', what: 'changed', fields: expect.any(Array) }],
+    cursor: null,
+  })
+  const fields = Object(shown.json['objects'])[0].fields
+  expect(fields.map(({ field }: { field: string }) => field).toSorted()).toEqual(['hooks[0].url', 'state'])
+  expect(shown.text).not.toContain('s3cr3t')
+
+  const undo = (revision: number, more = '') => call('POST', `/v1/catalog/history/${revision}/undo${more}`)
+  const blocked = await undo(first)
+  expect(blocked.status).toBe(409)
+  expect(blocked.text).toContain(`by change ${second}: undo that one first`)
+  expect((await call('POST', `/v1/catalog/history/${second}/undo`, { token: tokens.operate })).status).toBe(
+    403,
+  )
+  expect((await undo(second, '?dryRun=true')).json).toMatchObject({ count: 1 })
+  expect((await call('GET', path)).etag).toBe(patched.etag)
+  const undone = await undo(second)
+  expect(undone.json).toMatchObject({
+    undoes: second,
+    objects: [{ object: 'destination/erp', what: 'changed' }],
+  })
+  expect((await call('GET', path)).text).toContain('s3cr3tERP')
+  expect((await undo(second)).text).toContain('was undone by change')
+  expect((await undo(first)).json).toMatchObject({ objects: [{ what: 'removed' }] })
+  expect((await call('GET', path)).status).toBe(404)
+  expect((await undo(99_999_999_999)).status).toBe(404)
+  const { json } = await call('GET', '/v1/audit?limit=2')
+  expect(json['entries']).toMatchObject([
+    { detail: `undoes ${first}: - destination/erp` },
+    { detail: `undoes ${second}: ~ destination/erp` },
+  ])
+})
+
+test('a secret is rotated: the answer has the new one, and nothing else ever has', async () => {
+  const path = '/v1/destinations/rotating'
+  const body = { sources: [], sharedSecret: 's3cr3tOLD', hooks: [{ url: 'https://example.com/r' }] }
+  await call('PUT', path, { body, headers: isNew })
+  const rotate = (sent: object, more: object = {}) => call('POST', `${path}/rotate`, { body: sent, ...more })
+  expect(await rotate({})).toMatchObject({ status: 409 })
+  const sent = { oldSecretEndsAt: '2099-01-01T00:00:00Z' }
+  expect((await rotate(sent, { token: tokens.operate })).status).toBe(403)
+  expect((await rotate({ oldSecretEndsAt: '2099-99-99T00:00:00Z' })).status).toBe(422)
+  const rotated = await rotate(sent)
+  const secret = String(rotated.json['secret'])
+  expect(rotated).toMatchObject({ status: 200, json: { state: 'both' } })
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect((await rotate(sent)).status).toBe(409)
+  const shown = await call('GET', path)
+  expect(shown.etag).toBe(rotated.etag)
+  expect(shown.json['destination']).toMatchObject({ nextSharedSecret: expect.stringContaining('${kept:') })
+  const ended = await call('POST', `${path}/rotate/end`)
+  expect(ended).toMatchObject({ status: 200, json: { state: 'ended', secret: null } })
+  expect((await call('POST', `${path}/rotate/end`)).status).toBe(409)
+  const all = [
+    shown,
+    ended,
+    await call('GET', path),
+    await call('GET', '/v1/catalog/history?object=destination/rotating'),
+    await call('GET', '/v1/audit'),
+  ]
+  expect(all.map(({ text }) => text).join('')).not.toMatch(/s3cr3tOLD|whsec_/)
+  expect(all.at(-1)?.text).toContain('a new secret: ~ destination/rotating')
+  expect((await call('POST', '/v1/destinations/of-nobody/rotate', { body: {} })).status).toBe(404)
+})
+
 test.for(['PUT', 'PATCH', 'DELETE'])(
   '%s needs the right admin, and changes nothing without it',
   async (method) => {

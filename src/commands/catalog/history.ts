@@ -1,7 +1,7 @@
-import { lineOf } from '../catalog-log/difference.ts'
-import type { ListedChange } from '../catalog-log/history-reading.ts'
-import { keyOf, nameOf } from '../catalog-log/names.ts'
-import { changeLines, type OpenedDesk } from '../roles/operations/catalog-desk.ts'
+import { lineOf } from '../../catalog-log/difference.ts'
+import type { ListedChange } from '../../catalog-log/history-reading.ts'
+import { keyOf, nameOf } from '../../catalog-log/names.ts'
+import { changeLines, type OpenedDesk } from '../../roles/operations/catalog-desk.ts'
 import {
   changeData,
   differenceLines,
@@ -10,13 +10,13 @@ import {
   undoChange,
   undoRefusal,
   wholeChangeData,
-} from '../roles/operations/catalog-history.ts'
-import { counted, type Screen } from '../roles/start/progress.ts'
-import { StartError, WrongUseError } from '../roles/start/start-error.ts'
-import { atCatalogDesk, type CatalogRun } from './command/catalog-desk.ts'
-import { whoIsThis } from './command/operator.ts'
-import { confirms } from './command/question.ts'
-import { writeLine } from './command/tools.ts'
+} from '../../roles/operations/catalog-history.ts'
+import { counted, type Screen } from '../../roles/start/progress.ts'
+import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
+import { atCatalogDesk, type CatalogRun } from '../command/catalog-desk.ts'
+import { whoIsThis } from '../command/operator.ts'
+import { confirms } from '../command/question.ts'
+import { writeLine } from '../command/tools.ts'
 
 const howShown = { showsUrls: true } as const
 

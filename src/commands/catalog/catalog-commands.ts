@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { type CommandTools, type Flags, textOf, wholeNumber } from './command/tools.ts'
+import { isString, listOf } from '../../catalog/plain-data.ts'
+import { byOption, type CommandTools, type Flags, textOf, wholeNumber } from '../command/tools.ts'
 
 export function addCatalogCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -10,9 +11,73 @@ export function addCatalogCommands(tools: CommandTools): void {
   addCheck(parent, tools)
   addImport(parent, tools)
   addExport(parent, tools)
+  addDiff(parent, tools)
   addHistory(parent, tools)
   addUndo(parent, tools)
   addKey(parent, tools)
+}
+
+/** Adds `sluice apply`. */
+export function addApplyCommand({ command, once, screen }: CommandTools): void {
+  command('apply', 'make sources and destinations in the topic as files have them (catalog.source=topic)')
+    .requiredOption(
+      '-f, --file <path>',
+      'a file or a folder, - for standard input; may be given again',
+      collected,
+    )
+    .option('--prune', 'also remove what has the label of --selector, and is not in the files')
+    .option('--selector <label>', 'the label of what --prune may remove, such as tenant=acme')
+    .option('--dry-run', 'say what would change, and change nothing')
+    .option('--yes', 'do not ask')
+    .option(...byOption)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice apply -f crm.yaml
+  sluice apply -f destinations/ --prune --selector tenant=acme
+
+A file has sources: and destinations:, or the fields of one destination. Of a folder, the files .yaml, .yml and
+.json are read. Only what the files name is touched. The difference is shown before the question: + new, ~ changed,
+- removed. \${CATALOG_X} is filled in here. See docs/catalog-topic.md.`,
+    )
+    .action((flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await import('./apply.ts')).applyFiles(
+          { config, log, screen },
+          {
+            paths: listOf(flags['file']).filter(isString),
+            prunes: flags['prune'] === true,
+            selector: textOf(flags['selector']),
+            isDryRun: flags['dryRun'] === true,
+            isSure: flags['yes'] === true,
+            by: textOf(flags['by']),
+          },
+        ),
+      ),
+    )
+}
+
+function collected(path: string, before: readonly string[] = []): readonly string[] {
+  return [...before, path]
+}
+
+function addDiff(parent: Command, { command, once }: CommandTools): void {
+  command('diff', 'compare a file with the catalog in the topic', { parent })
+    .argument('<path>', 'the file or the folder, YAML or JSON; - reads standard input')
+    .addHelpText(
+      'after',
+      `
++ is only in the file, ~ differs, - is only in the topic. The exit code is 0 if they are equal, 1 if they
+differ, and 2 if the file has faults. \${CATALOG_X} is filled in here.`,
+    )
+    .action((path: string, flags: Flags) =>
+      once(flags, async (config, log) => {
+        const lines = await (await import('./apply.ts')).diffFiles({ config, log }, path)
+        if (lines.length > 0) process.exitCode = 1
+        return lines
+      }),
+    )
 }
 
 function addImport(parent: Command, { command, once }: CommandTools): void {
@@ -20,7 +85,7 @@ function addImport(parent: Command, { command, once }: CommandTools): void {
     .argument('<file>', 'the file, YAML or JSON; - reads it from standard input')
     .option('--dry-run', 'say what would change, and change nothing')
     .option('--repair', 'write all objects again, after records of the topic were destroyed')
-    .option('--by <name>', 'who makes the change (default: the user of this machine)')
+    .option(...byOption)
     .addHelpText(
       'after',
       `
@@ -34,7 +99,7 @@ how many it has: expect: { destinations: 5 }. \${CATALOG_X} is filled in here. A
     )
     .action((path: string, flags: Flags) =>
       once(flags, async (config, log) =>
-        (await import('./catalog-log.ts')).importCatalog(
+        (await import('./import-export.ts')).importCatalog(
           { config, log },
           {
             path,
@@ -52,7 +117,10 @@ function addExport(parent: Command, { command, once }: CommandTools): void {
     .option('--json', 'print JSON')
     .action((flags: Flags) =>
       once(flags, async (config, log) =>
-        (await import('./catalog-log.ts')).exportCatalog({ config, log }, { asJson: flags['json'] === true }),
+        (await import('./import-export.ts')).exportCatalog(
+          { config, log },
+          { asJson: flags['json'] === true },
+        ),
       ),
     )
 }
@@ -79,7 +147,7 @@ are not shown, only since when they are set. See docs/catalog-topic.md.`,
     )
     .action((object: string | undefined, flags: Flags) =>
       once(flags, async (config, log) => {
-        const { listHistory, showChange } = await import('./catalog-history.ts')
+        const { listHistory, showChange } = await import('./history.ts')
         const asJson = flags['json'] === true
         const { revision, limit = 20 } = flags
         return typeof revision === 'number'
@@ -94,7 +162,7 @@ function addUndo(parent: Command, { command, once, screen }: CommandTools): void
     .argument('<revision>', 'the revision of the change, as `sluice catalog history` shows it', wholeNumber)
     .option('--dry-run', 'say what would change, and change nothing')
     .option('--yes', 'do not ask')
-    .option('--by <name>', 'who makes the change (default: the user of this machine)')
+    .option(...byOption)
     .addHelpText(
       'after',
       `
@@ -106,7 +174,7 @@ change, and can be undone. Secrets come back too.`,
     )
     .action((revision: number, flags: Flags) =>
       once(flags, async (config, log) =>
-        (await import('./catalog-history.ts')).undo(
+        (await import('./history.ts')).undo(
           { config, log, screen },
           {
             revision,
@@ -121,7 +189,7 @@ change, and can be undone. Secrets come back too.`,
 
 function addKey(parent: Command, { command, once }: CommandTools): void {
   command('key', 'make a key, as a line for the file of catalog.keysFile', { parent }).action(
-    (flags: Flags) => once(flags, async () => [(await import('../catalog-log/keys.ts')).newKeyLine()]),
+    (flags: Flags) => once(flags, async () => [(await import('../../catalog-log/keys.ts')).newKeyLine()]),
   )
 }
 
