@@ -1,5 +1,6 @@
 import type { AdminRoute, Parameter } from './admin-route.ts'
 import { dryRun } from './catalog-routes.ts'
+import { idempotent } from './idempotency.ts'
 import { limited } from './limited.ts'
 
 // Routes that read the history of the catalog in its topic, and undo a change.
@@ -149,6 +150,7 @@ const undo: AdminRoute = {
     'Makes the opposite of the change, in one change. Secrets come back too. If one of its objects was changed again since, the answer is 409, and names the change that has to be undone first. An undo can be undone.',
   params: { revision },
   query: { dryRun },
+  headers: idempotent,
   status: 200,
   answer: {
     schema: {
@@ -168,7 +170,7 @@ const undo: AdminRoute = {
       objects: [{ object: 'destination/crm', what: 'changed' }],
     },
   },
-  problems: ['not_found', 'conflict', 'outdated', 'faulty'],
+  problems: ['not_found', 'conflict', 'outdated', 'other_request', 'faulty'],
 }
 
 export const catalogHistoryRoutes: readonly AdminRoute[] = [list, show, undo]

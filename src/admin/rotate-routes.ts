@@ -1,5 +1,6 @@
 import type { AdminRoute } from './admin-route.ts'
 import { dryRun, ofDestination } from './catalog-routes.ts'
+import { idempotent } from './idempotency.ts'
 
 // Routes that replace the shared secret of a destination whose catalog is in its topic.
 
@@ -17,7 +18,7 @@ const answer = {
       },
       secret: {
         anyOf: [{ type: 'string' }, { type: 'null' }],
-        description: 'The new secret. No other answer has it. null: none was made.',
+        description: 'The new secret. null: none was made.',
       },
       version: {
         type: 'integer',
@@ -40,8 +41,9 @@ const change = {
   right: 'admin',
   params: { destination: ofDestination },
   query: { dryRun },
+  headers: idempotent,
   status: 200,
-  problems: ['not_found', 'conflict', 'outdated', 'faulty'],
+  problems: ['not_found', 'conflict', 'outdated', 'other_request', 'faulty'],
 } as const
 
 export const rotateRoutes: readonly AdminRoute[] = [
@@ -51,7 +53,7 @@ export const rotateRoutes: readonly AdminRoute[] = [
     path: '/v1/destinations/{destination}/rotate',
     summary: 'Make a new secret of a destination, beside the old one',
     description:
-      'The answer has the new secret, and no later answer has it. With Standard Webhooks, requests are signed with both secrets until the old one ends. `X-Signature` is made with the old one until then. Without Standard Webhooks, say when the old one ends. See docs/verifying-signatures.md. If there is a next secret already, the answer is 409.',
+      'The answer has the new secret, and no later answer has it, unless you repeat the request with its Idempotency-Key. With Standard Webhooks, requests are signed with both secrets until the old one ends. `X-Signature` is made with the old one until then. Without Standard Webhooks, say when the old one ends. See docs/verifying-signatures.md. If there is a next secret already, the answer is 409.',
     body: {
       schema: {
         type: 'object',

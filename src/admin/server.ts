@@ -7,6 +7,7 @@ import { adminOpenApi } from './openapi.ts'
 import { type AdminAnswer, problem } from './problem.ts'
 import type { AdminCall, AdminRoute } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
+import { idempotencyHeader } from './idempotency.ts'
 import { findToken, mayDo, type Token } from './tokens.ts'
 
 declare module 'fastify' {
@@ -24,6 +25,8 @@ export type AdminRequest = {
   readonly query: Readonly<Record<string, string>>
   readonly body: unknown
   readonly conditions: Conditions
+  /** Absent: each request is carried out. */
+  readonly idempotencyKey?: string | undefined
   readonly token: Pick<Token, 'name' | 'right'>
 }
 
@@ -171,7 +174,9 @@ class Server implements AdminServer {
         if (token === undefined) return this.#send(reply, noToken)
         const { params, query, body, headers } = request
         const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
-        const given = { params, query, body, conditions, token }
+        const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
+        if (key !== undefined && !isIdempotencyKey(key)) return this.#send(reply, badKey)
+        const given = { params, query, body, conditions, idempotencyKey: key, token }
         return this.#send(reply, await this.#options.calls[route.call](given))
       },
     })
@@ -255,6 +260,10 @@ function faultOf({ message, validation, validationContext = 'body' }: FastifyErr
     : message
 }
 
+function isIdempotencyKey(key: string | readonly string[]): key is string {
+  return typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)
+}
+
 function schemaOf({ params, query, body }: AdminRoute): object {
   return {
     ...(params !== undefined && { params: objectOf(params, true) }),
@@ -279,6 +288,10 @@ const noToken = problem(
 const unread = problem(
   'busy',
   'Answers to this token, or all answers, that nobody has read yet take too much memory: read them, and try again.',
+)
+const badKey = problem(
+  'bad_request',
+  'Send an Idempotency-Key of 1 to 255 visible ASCII characters: see /openapi.json.',
 )
 const tooMuch = problem('answer_too_large', 'Ask for less: less time, fewer records, or one destination.')
 const unknownPath = problem(

@@ -8,7 +8,7 @@ import type { Definitions } from './definitions.ts'
 import type { ObjectDifference } from './difference.ts'
 import { historyRecords } from './history.ts'
 import { type Accepted, type Edit, judge, type Judged } from './judge.ts'
-import { CatalogLog, type ChangeSet, type RefusedRecord } from './log.ts'
+import { type AskedChange, CatalogLog, type ChangeSet, type RefusedRecord } from './log.ts'
 import { keyOf, type ObjectName } from './names.ts'
 import type { CatalogPiece } from './read.ts'
 import type { RecordSeals } from './record.ts'
@@ -31,12 +31,17 @@ export type DeskOptions = {
   }) => PartitionRecords
 }
 
+/** What makes a request the same as an earlier one. */
+export type Once = { readonly changeId: string; readonly request: string }
+
 export type Change = {
   /** All of these are made, or none. An object is named once. */
   readonly edits: readonly Edit[]
   readonly by: string
   /** What the change is, in words, for the audit trail. */
   readonly note?: string | undefined
+  /** Makes the change at most once a day: the id of the change, and the digest of what is asked for. */
+  readonly once?: Once | undefined
   /** The revision that this change undoes, for the history. */
   readonly undoes?: number | undefined
   readonly variables?: Variables
@@ -62,6 +67,8 @@ export type ChangeAnswer =
       readonly differences: readonly ObjectDifference[]
     }
   | Extract<Judged, { ok: false }>
+  /** A change with this id was made before. */
+  | { readonly ok: false; readonly kind: 'asked'; readonly asked: AskedChange }
   /** Other processes write all the time. */
   | { readonly ok: false; readonly kind: 'busy' }
   /** The topic has lost records. */
@@ -154,7 +161,7 @@ export class CatalogDesk {
       if (!pen.isHeld && batch.open.some(({ isDryRun }) => isDryRun !== true)) await pen.take()
       await this.#read()
       const sets = this.#setsOf(planned)
-      if (sets !== undefined) return answerAll(planned, sets)
+      if (sets !== undefined) return this.#answerFound(planned, sets)
       batch.isDoubtful = false
       planned = this.#plan(batch.open)
       batch.open = planned.map(({ waiting }) => waiting)
@@ -169,6 +176,15 @@ export class CatalogDesk {
     }
     if (batch.isDoubtful) throw new Error('other processes write all the time')
     for (const { resolve } of batch.open) resolve({ ok: false, kind: 'busy' })
+  }
+
+  /** Answers changes that were found in the topic. Another process may have made one with the same id. */
+  #answerFound(planned: readonly Planned[], sets: readonly Written[]): void {
+    for (const { waiting } of planned) {
+      const asked = waiting.once && this.#log.asked(waiting.once.changeId)
+      if (asked !== undefined) waiting.resolve({ ok: false, kind: 'asked', asked })
+    }
+    answerAll(planned, sets)
   }
 
   async #read(): Promise<void> {
@@ -200,12 +216,17 @@ export class CatalogDesk {
     const taken = new Set<string>()
     const planned: Planned[] = []
     for (const waiting of batch) {
-      const { edits, isDryRun = false } = waiting
-      const keys = edits.map(({ name }) => keyOf(name))
+      const { edits, once, isDryRun = false } = waiting
+      const keys = [...edits.map(({ name }) => keyOf(name)), ...(once === undefined ? [] : [once.changeId])]
       // The rules about sources concern all objects.
       const isAlone = [...taken, ...keys].some((key) => key.startsWith('source/'))
       if (taken.size > 0 && (isAlone || keys.some((key) => taken.has(key)))) {
         this.#waiting.push(waiting)
+        continue
+      }
+      const asked = once && this.#log.asked(once.changeId)
+      if (asked !== undefined) {
+        waiting.resolve({ ok: false, kind: 'asked', asked })
         continue
       }
       const judged = this.#judge(waiting)
@@ -221,7 +242,13 @@ export class CatalogDesk {
       } else {
         for (const key of keys) taken.add(key)
         const present = new Map(keys.map((key) => [key, this.#log.objects.get(key)?.version]))
-        planned.push({ waiting, accepted: judged.accepted, what, present, changeId: randomUUID() })
+        planned.push({
+          waiting,
+          accepted: judged.accepted,
+          what,
+          present,
+          changeId: once?.changeId ?? randomUUID(),
+        })
       }
     }
     return planned
@@ -252,9 +279,9 @@ export class CatalogDesk {
         counts[name.kind] += change === 'created' ? 1 : change === 'removed' ? -1 : 0
         records.push(seals.write(keyOf(name), definition ?? null, revision))
       }
-      const { by, note, undoes, edits } = waiting
+      const { by, note, undoes, once, edits } = waiting
       const made = { revision, changeId, atMs: Date.now(), by }
-      records.push(seals.head({ ...made, counts: { ...counts } }))
+      records.push(seals.head({ ...made, request: once?.request, counts: { ...counts } }))
       trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }), {
         topic: historyTopic,
         partition: 0,

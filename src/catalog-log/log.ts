@@ -1,4 +1,4 @@
-import { type ObjectName, type ObjectKind, headKey, nameOf } from './names.ts'
+import { type ObjectName, type ObjectKind, headKey, keyOf, nameOf } from './names.ts'
 import { type Head, headOf, type RecordSeals, type SignedRecord } from './record.ts'
 import type { WholeRecord } from '../message/records.ts'
 
@@ -17,6 +17,22 @@ export type ChangeSet = {
   readonly removed: readonly ObjectName[]
 }
 
+/** A change that a request with a key has asked for. */
+export type AskedChange = {
+  readonly revision: number
+  readonly atMs: number
+  /** The digest of the request. */
+  readonly request: string
+  /** The versions of the objects that it made, by key. */
+  readonly versions: ReadonlyMap<string, number>
+}
+
+/**
+ * How long a request with a key is remembered, in milliseconds. The heads of the last day are all there,
+ * because the topic compacts nothing younger (`min.compaction.lag.ms`).
+ */
+export const rememberedMs = 24 * 3_600_000
+
 /** A record that was not used, and why. */
 export type RefusedRecord = { readonly offset: number; readonly key: string; readonly problem: string }
 
@@ -29,6 +45,8 @@ export class CatalogLog {
   readonly #onRefused: (refused: RefusedRecord) => void
   readonly #objects = new Map<string, StoredObject>()
   readonly #counts = { source: 0, destination: 0 }
+  /** By the ids of the changes, the oldest first. */
+  readonly #asked = new Map<string, AskedChange>()
   #pending: SignedRecord[] = []
   #head: Head | undefined
   /**
@@ -61,6 +79,12 @@ export class CatalogLog {
 
   of(kind: ObjectKind): readonly StoredObject[] {
     return [...this.#objects.values()].filter((object) => object.kind === kind)
+  }
+
+  /** Returns the change with an id, if a request with a key has asked for it within the last day. */
+  asked(changeId: string): AskedChange | undefined {
+    const asked = this.#asked.get(changeId)
+    return asked !== undefined && asked.atMs > Date.now() - rememberedMs ? asked : undefined
   }
 
   /** How many objects of each kind there are. */
@@ -137,7 +161,18 @@ export class CatalogLog {
       this.#objects.set(key, object)
       put.push(object)
     }
+    this.#remember(head, put)
     return { head, put, removed }
+  }
+
+  #remember({ changeId, request, revision, atMs }: Head, put: readonly StoredObject[]): void {
+    for (const [id, asked] of this.#asked) {
+      if (asked.atMs > atMs - rememberedMs) break
+      this.#asked.delete(id)
+    }
+    if (request === undefined) return
+    const versions = new Map(put.map((object) => [keyOf(object), object.version]))
+    this.#asked.set(changeId, { revision, atMs, request, versions })
   }
 
   #refuse({ offset, key }: WholeRecord, problem: string): undefined {

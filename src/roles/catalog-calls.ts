@@ -160,6 +160,7 @@ export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): Adm
     case 'busy':
       return problem('unavailable', detail)
     case 'damaged':
+    case 'asked':
       return problem('conflict', detail)
   }
 }

@@ -1,9 +1,11 @@
-import { done, problem } from '../admin/problem.ts'
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
-import { madeOf } from '../catalog-log/difference.ts'
+import { madeOf, type ObjectDifference } from '../catalog-log/difference.ts'
 import { keyOf } from '../catalog-log/names.ts'
 import { changeData, findChange, undoChange, wholeChangeData } from './operations/catalog-history.ts'
 import { type AtDesk, refusedChange } from './catalog-calls.ts'
+import type { OpenedDesk } from './operations/catalog-desk.ts'
+import { changedOnce, onceOf } from './once.ts'
 import { limitOf } from './replay-calls.ts'
 
 type Calls = Pick<AdminCalls, 'list_catalog_changes' | 'show_catalog_change' | 'undo_catalog_change'>
@@ -37,26 +39,31 @@ export function catalogHistoryCalls(atDesk: AtDesk): Calls {
         const shown = wholeChangeData(desk.definitions, found.change, page, showsTo(token))
         return done({ ...shown, cursor: next < meant.length ? String(next) : null })
       }),
-    undo_catalog_change: ({ params, query, token }) =>
-      atDesk(async (desk) => {
-        const revision = Number(params['revision'])
-        const order = { revision, by: token.name, isDryRun: query['dryRun'] === 'true' }
-        const answer = await undoChange(desk, order)
-        if (!answer.ok) {
-          if (answer.kind === 'unknown') return problem('not_found', answer.problem)
-          return answer.kind === 'blocked' ? problem('conflict', answer.problem) : refusedChange(answer)
-        }
-        const { differences } = answer
-        return done({
-          revision: answer.revision,
-          undoes: revision,
-          count: differences.length,
-          objects: differences
-            .slice(0, mostNamed)
-            .map((one) => ({ object: keyOf(one.name), what: madeOf(one) })),
-        })
-      }),
+    undo_catalog_change: (request) => atDesk((desk) => undoOnce(desk, request)),
   }
+}
+
+function undoOnce(desk: OpenedDesk, request: AdminRequest): Promise<AdminAnswer> {
+  const { params, query, token } = request
+  const revision = Number(params['revision'])
+  const once = onceOf('undo_catalog_change', request)
+  const order = { revision, by: token.name, isDryRun: query['dryRun'] === 'true', once }
+  const undone = (at: number, differences: readonly ObjectDifference[]): AdminAnswer =>
+    done({
+      revision: at,
+      undoes: revision,
+      count: differences.length,
+      objects: differences.slice(0, mostNamed).map((one) => ({ object: keyOf(one.name), what: madeOf(one) })),
+    })
+  return changedOnce(desk, once, {
+    make: () => undoChange(desk, order),
+    answer: (answer) => {
+      if (answer.ok) return undone(answer.revision, answer.differences)
+      if (answer.kind === 'unknown') return problem('not_found', answer.problem)
+      return answer.kind === 'blocked' ? problem('conflict', answer.problem) : refusedChange(answer)
+    },
+    again: (change) => undone(change.revision, change.objects),
+  })
 }
 
 function showsTo({ right }: AdminRequest['token']): { readonly showsUrls: boolean } {

@@ -2,10 +2,13 @@ import type { Logger } from 'pino'
 import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import type { Once } from '../catalog-log/desk.ts'
+import { rememberedMs } from '../catalog-log/log.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { faultsOf, replaySources, type Selection, takesEverything } from '../replay/selection.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
+import { onceOf, otherRequest } from './once.ts'
 import { auditData, groupData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
 import {
   type DeskAnswer,
@@ -93,6 +96,22 @@ async function listAudit(desk: ReplayDesk, log: Log, query: AdminRequest['query'
 
 function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
   const counts = new Counts(desk, log)
+  const turns = new TurnsOfKeys()
+
+  async function createReplay({ body, token }: AdminRequest, once: Once | undefined): Promise<AdminAnswer> {
+    const { selection, perSecond = defaultPerSecond, all = false } = orderOf(body)
+    if (!all && isEverything(selectionOf(selection))) return problem('bad_request', takesAll)
+    return counts.counted(body, token, async (preview) => {
+      if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
+      log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
+      return asked(
+        log,
+        desk.create(preview, { perSecond, by: token.name, once }),
+        createdAnswer,
+        mayBeCreated,
+      )
+    })
+  }
 
   function wish(state: 'run' | 'stop') {
     return ({ params, token }: AdminRequest): Promise<AdminAnswer> => {
@@ -107,23 +126,56 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
   return {
     preview_replay: ({ body, token }) =>
       counts.counted(body, token, async (preview) => done(previewAnswer(preview))),
-    async create_replay({ body, token }) {
-      const { selection, perSecond = defaultPerSecond, all = false } = orderOf(body)
-      if (!all && isEverything(selectionOf(selection))) return problem('bad_request', takesAll)
-      return counts.counted(body, token, async (preview) => {
-        if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
-        log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
-        const created = desk.create(preview, { perSecond, by: token.name })
-        return asked(
-          log,
-          created,
-          (job) => done(jobData(job), 201, { location: `/v1/replays/${job.order.id}` }),
-          mayBeCreated,
-        )
-      })
+    create_replay: (request) => {
+      const once = onceOf('create_replay', request)
+      const created = (): Promise<AdminAnswer> => createReplay(request, once)
+      return once === undefined
+        ? created()
+        : turns.run(once.changeId, () => createdOnce(desk, log, once, created))
     },
     stop_replay: wish('stop'),
     resume_replay: wish('run'),
+  }
+}
+
+function createdAnswer(job: Job): AdminAnswer {
+  return done(jobData(job), 201, { location: `/v1/replays/${job.order.id}` })
+}
+
+/**
+ * Answers with the replay that the same request has created within the last day, as it is now, or creates
+ * one. Two processes that get the same request at the same moment may both create one. The second of them
+ * sends nothing, because it leaves out what the first one sends (`src/replay/other-replays.ts`).
+ */
+function createdOnce(
+  desk: ReplayDesk,
+  log: Log,
+  { changeId, request }: Once,
+  create: () => Promise<AdminAnswer>,
+): Promise<AdminAnswer> {
+  async function look(): Promise<AdminAnswer> {
+    const sinceMs = Date.now() - rememberedMs
+    const before = (await desk.list()).find(
+      ({ order }) => order.once?.changeId === changeId && order.atMs > sinceMs,
+    )
+    if (before === undefined) return create()
+    return before.order.once?.request === request ? createdAnswer(before) : otherRequest
+  }
+  return asked(log, look(), (answer) => answer)
+}
+
+/** Carries out requests with the same key one after the other. */
+class TurnsOfKeys {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#last.get(key) ?? Promise.resolve()).then(work, work)
+    this.#last.set(key, turn)
+    try {
+      return await turn
+    } finally {
+      if (this.#last.get(key) === turn) this.#last.delete(key)
+    }
   }
 }
 

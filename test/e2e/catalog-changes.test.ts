@@ -139,7 +139,7 @@ test('without Standard Webhooks, a rotation says when the old secret ends; witho
   expect(await run(['destinations', 'get', 'plain'])).toContain('sharedSecretEndsAt: 2099-01-01T00:00:00Z')
   await run(['destinations', 'rotate', 'plain', '--end'])
   expect(await run(['destinations', 'get', 'plain'])).not.toMatch(/nextSharedSecret|sharedSecretEndsAt/)
-}, 60_000)
+}, 120_000)
 
 function destination(id: string, more = ''): string {
   return `sources: [shop]\nlabels: { tenant: acme }\nhooks: [{ url: 'https://example.com/${id}' }]\n${more}`
@@ -216,7 +216,7 @@ test('a file is compared with the topic: the exit code says whether they differ'
   expect(differs.said).toContain(`~ source/${first.id}\n    name: `)
   expect(differs.said).toContain('+ source/new-one')
   expect((await failed(['catalog', 'diff', '-'], 'sources: 7')).code).toBe(2)
-}, 60_000)
+}, 120_000)
 
 test('write keys of a source are made by Sluice, and removed by their beginning', async () => {
   await run(['sources', 'set', 'blog', '-'], 'writeKeys: [wk_of-old-days]')
@@ -230,4 +230,4 @@ test('write keys of a source are made by Sluice, and removed by their beginning'
   expect((await failed(['sources', 'get', 'blog'])).code).toBe(2)
   const audit = (await readAll(`${scene.prefix}replay-jobs`)).map(({ value }) => String(value)).join('\n')
   expect(audit).toContain('a new write key: ~ source/blog')
-}, 60_000)
+}, 120_000)

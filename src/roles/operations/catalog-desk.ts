@@ -116,6 +116,8 @@ export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): strin
       return `There is no ${describe(answer.name)}.`
     case 'faulty':
       return faultText(answer.faults)
+    case 'asked':
+      return `Change ${answer.asked.revision} was made for this request already.`
     case 'busy':
       return 'Other processes change the catalog all the time: try again.'
     case 'damaged':

@@ -1,4 +1,4 @@
-import type { ChangeAnswer } from '../../catalog-log/desk.ts'
+import type { ChangeAnswer, Once } from '../../catalog-log/desk.ts'
 import {
   fieldDifferences,
   type FieldDifference,
@@ -57,7 +57,12 @@ type UndoDesk = Pick<OpenedDesk, 'look' | 'change' | 'definitions' | 'history'>
  */
 export async function undoChange(
   desk: UndoDesk,
-  { revision, by, isDryRun }: { revision: number; by: string; isDryRun: boolean },
+  {
+    revision,
+    by,
+    isDryRun,
+    once,
+  }: { revision: number; by: string; isDryRun: boolean; once?: Once | undefined },
 ): Promise<UndoAnswer> {
   const found = await findChange(desk, revision)
   if (!found.ok) return found
@@ -69,7 +74,7 @@ export async function undoChange(
       if (problem !== undefined) return { ok: false, kind: 'blocked', problem }
     }
     const edits = objects.map((difference) => oppositeOf(desk.definitions, log, difference))
-    return await desk.change({ edits, by, note: `undoes ${revision}`, undoes: revision, isDryRun })
+    return await desk.change({ edits, by, note: `undoes ${revision}`, undoes: revision, once, isDryRun })
   } catch (error) {
     if (!(error instanceof SealError)) throw error
     const problem = `Change ${revision} can not be undone: ${error.message}.`

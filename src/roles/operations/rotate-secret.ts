@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { recordOf } from '../../catalog/plain-data.ts'
-import type { ChangeAnswer } from '../../catalog-log/desk.ts'
+import { isString, recordOf } from '../../catalog/plain-data.ts'
+import type { ChangeAnswer, Once } from '../../catalog-log/desk.ts'
+import type { Definitions } from '../../catalog-log/definitions.ts'
+import type { HistoryChange } from '../../catalog-log/history.ts'
 import { keyOf } from '../../catalog-log/names.ts'
 import { type OpenedDesk, refusalText } from './catalog-desk.ts'
 
@@ -13,6 +15,7 @@ export type RotateOrder = {
    */
   readonly oldEndsAt: string | undefined
   readonly isDryRun: boolean
+  readonly once?: Once | undefined
 }
 
 export type Rotated = {
@@ -75,6 +78,25 @@ export function endRotation(desk: RotateDesk, order: Omit<RotateOrder, 'oldEndsA
   })
 }
 
+/** Returns what a rotation has made, from the history. */
+export function rotatedBefore(
+  definitions: Definitions,
+  { revision, objects }: HistoryChange,
+  versions: ReadonlyMap<string, number>,
+): Rotated | undefined {
+  const [object] = objects
+  if (object?.after === undefined) return undefined
+  const { name, before, after } = object
+  const version = versions.get(keyOf(name))
+  const isFirst = before?.['sharedSecret'] === undefined
+  if (!isFirst && after['nextSharedSecret'] === undefined)
+    return { secret: undefined, state: 'ended', version, revision }
+  const plain = definitions.plain(name, after)
+  const secret = plain[isFirst ? 'sharedSecret' : 'nextSharedSecret']
+  const state = isFirst ? 'first' : 'both'
+  return { secret: isString(secret) ? secret : undefined, state, version, revision }
+}
+
 /** What Standard Webhooks recommends: 24 to 64 bytes. */
 const secretBytes = 32
 
@@ -92,7 +114,7 @@ function blocked(problem: string): Extract<RotateAnswer, { kind: 'blocked' }> {
 
 async function rotated(
   desk: RotateDesk,
-  { id, by, isDryRun }: Omit<RotateOrder, 'oldEndsAt'>,
+  { id, by, isDryRun, once }: Omit<RotateOrder, 'oldEndsAt'>,
   planOf: (present: Readonly<Record<string, unknown>>) => Plan,
 ): Promise<RotateAnswer> {
   const name = { kind: 'destination', id } as const
@@ -106,6 +128,7 @@ async function rotated(
     edits: [{ name, op: 'put', given, base: object.version }],
     by,
     note,
+    once,
     isDryRun,
   })
   if (!answer.ok) return answer

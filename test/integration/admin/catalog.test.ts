@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
@@ -43,9 +43,10 @@ async function call(
     token = tokens.admin,
     body,
     headers = {},
-  }: { token?: string; body?: object; headers?: Record<string, string> } = {},
+    process = admin,
+  }: { token?: string; body?: object; headers?: Record<string, string>; process?: SluiceProcess } = {},
 ): Promise<Answer> {
-  const answered = await fetch(`http://127.0.0.1:${admin.adminPort}${path}`, {
+  const answered = await fetch(`http://127.0.0.1:${process.adminPort}${path}`, {
     method,
     headers: {
       authorization: `Bearer ${token}`,
@@ -202,6 +203,52 @@ test('a secret is rotated: the answer has the new one, and nothing else ever has
   expect(all.at(-1)?.text).toContain('a new secret: ~ destination/rotating')
   expect((await call('POST', '/v1/destinations/of-nobody/rotate', { body: {} })).status).toBe(404)
 })
+
+test('a request that is repeated with its key is done once, by whichever process, and answered as before', async () => {
+  const other = await startSluice(scene.variables, { role: 'admin' })
+  onTestFinished(() => other.kill())
+  const path = '/v1/destinations/repeated'
+  const body = {
+    sources: [],
+    signing: { standardWebhooks: true },
+    sharedSecret: 'first-secret',
+    hooks: [{ url: 'https://example.com/once' }],
+  }
+  await call('PUT', path, { body, headers: isNew })
+  const headers = { 'idempotency-key': 'key-of-the-rotation' }
+  const rotations = await Promise.all(
+    [admin, other, admin, other].map((process) =>
+      call('POST', `${path}/rotate`, { body: {}, headers, process }),
+    ),
+  )
+  const [first] = rotations
+  expect(first).toMatchObject({ status: 200, json: { state: 'both' } })
+  expect(rotations.map(({ text }) => text)).toEqual(rotations.map(() => first?.text))
+  expect((await call('POST', `${path}/rotate`, { body: {} })).status).toBe(409)
+  const otherBody = { oldSecretEndsAt: '2099-01-01T00:00:00Z' }
+  for (const process of [admin, other]) {
+    const refused = await call('POST', `${path}/rotate`, { body: otherBody, headers, process })
+    expect(refused).toMatchObject({ status: 422, json: { type: '/problems/other-request' } })
+  }
+
+  const undoPath = `/v1/catalog/history/${String(first?.json['revision'])}/undo`
+  const undo = { headers: { 'idempotency-key': 'key-of-the-undo' } }
+  const dry = await call('POST', `${undoPath}?dryRun=true`, undo)
+  expect(dry.status).toBe(200)
+  const undone = await call('POST', undoPath, undo)
+  expect(undone.json).toMatchObject({
+    count: 1,
+    objects: [{ object: 'destination/repeated', what: 'changed' }],
+  })
+  expect((await call('POST', undoPath, { ...undo, process: other })).text).toBe(undone.text)
+  expect((await call('POST', undoPath)).status).toBe(409)
+  // What was undone is still known by its key.
+  expect((await call('POST', `${path}/rotate`, { body: {}, headers })).text).toBe(first?.text)
+  const bad = await call('POST', undoPath, { headers: { 'idempotency-key': 'with space' } })
+  expect(bad.status).toBe(400)
+  const history = await call('GET', '/v1/catalog/history?object=destination/repeated')
+  expect(Object(history.json['changes'])).toHaveLength(3)
+}, 60_000)
 
 test.for(['PUT', 'PATCH', 'DELETE'])(
   '%s needs the right admin, and changes nothing without it',
