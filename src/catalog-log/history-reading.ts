@@ -46,10 +46,13 @@ export type HistoryOptions = {
 type Range = { readonly start: number; readonly end: number }
 type Part = Extract<PartRead, { ok: true }>['part']
 
-/** How many offsets are read at a time, from the end of the topic to its start. */
-const windowOffsets = 500
+/**
+ * How many offsets are read at a time, from the end of the topic to its start: first few for each change that
+ * is asked for, then twice as many each time.
+ */
+const windowOffsets = { ofChange: 4, least: 50, most: 2_000 } as const
 /** The most offsets that are read for a page. */
-const mostOffsets = 50_000
+const mostOffsets = 10_000
 /** Limit on the objects that a listed change names. */
 const mostNamed = 100
 /** A range of so many offsets is read from its start, and not divided further. */
@@ -88,9 +91,12 @@ export class HistoryReading {
     const found: { readonly listed: ListedChange; readonly offset: number }[] = []
     let from = last
     let lowestDone: number | undefined
+    let window = Math.max(windowOffsets.least, windowOffsets.ofChange * limit)
     while (from > lowest && found.length < limit) {
       const to = from
-      from = Math.max(lowest, from - windowOffsets)
+      window = Math.min(window, windowOffsets.most)
+      from = Math.max(lowest, from - window)
+      window *= 2
       for await (const part of this.#parts(from, to)) gather(open, part, (one) => one === key)
       const done = [...open.values()].filter(({ hasBegun }) => hasBegun || from === start)
       for (const change of done.toSorted((one, other) => other.offset - one.offset)) {

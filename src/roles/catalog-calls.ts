@@ -8,6 +8,7 @@ import { keyOf, type ObjectKind, type ObjectName } from '../catalog-log/names.ts
 import { SealError } from '../catalog-log/seal.ts'
 import type { Config } from '../config/schema.ts'
 import { OtherLogError } from '../kafka/wire/errors.ts'
+import { StartError } from './start/start-error.ts'
 import { asked, type Log } from './replay-calls.ts'
 import { inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
 
@@ -51,7 +52,7 @@ export function deskCalls(desk: OpenedDesk | undefined, config: Config, log: Log
     if (desk === undefined) return Promise.resolve(problem('conflict', inFile(config)))
     const told = work(desk).catch((error: unknown) => {
       // Trying again doesn't help, as it does if Kafka doesn't answer.
-      if (error instanceof OtherLogError || error instanceof SealError)
+      if (error instanceof OtherLogError || error instanceof SealError || error instanceof StartError)
         return problem('conflict', error.message)
       throw error
     })

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newKeyLine } from '../../src/catalog-log/keys.ts'
-import { readAll } from '../support/kafka.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
+import { otherProgram, readAll } from '../support/kafka.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { runSluice, runToEnd, startSluice } from '../support/worker-process.ts'
@@ -230,4 +231,17 @@ test('write keys of a source are made by Sluice, and removed by their beginning'
   expect((await failed(['sources', 'get', 'blog'])).code).toBe(2)
   const audit = (await readAll(`${scene.prefix}replay-jobs`)).map(({ value }) => String(value)).join('\n')
   expect(audit).toContain('a new write key: ~ source/blog')
+}, 120_000)
+
+test('without its topic of the history, the catalog is not changed, and the command says what to do', async () => {
+  const topic = `${scene.prefix}catalog-history`
+  await withAdmin(otherProgram(), (admin) => admin.deleteTopics({ topics: [topic] }))
+  const order = ['destinations', 'set', 'late', '-']
+  const late = `sources: []\nhooks: [{ url: 'https://example.com/late' }]`
+  const { said } = await failed(order, late)
+  expect(said).toContain('`sluice topics apply` creates what is missing')
+  expect((await failed(['destinations', 'get', 'late'])).code).toBe(2)
+  await run(['topics', 'apply'])
+  expect(await run(order, late)).toContain('destination/late: created')
+  expect((await failed(['catalog', 'undo', '1', '--yes'])).said).toContain('The history begins with change')
 }, 120_000)

@@ -6,7 +6,7 @@ import type { ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
-import { Pen } from '../../kafka/pen/pen.ts'
+import { NotWrittenError, Pen } from '../../kafka/pen/pen.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import { encodeJobRecord } from '../../replay/job.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
@@ -17,7 +17,7 @@ import type { CatalogTopicLog } from '../start/catalog-topic.ts'
 import { catalogKeys } from '../start/catalog-keys.ts'
 import { topicNames } from '../start/settings.ts'
 import { auditRecord } from './replay-jobs.ts'
-import { WrongUseError } from '../start/start-error.ts'
+import { StartError, WrongUseError } from '../start/start-error.ts'
 
 /** Looks at the catalog's topic, and changes it. The methods reject when Kafka doesn't answer. */
 export type OpenedDesk = {
@@ -56,7 +56,11 @@ export async function openCatalogDesk(
   })
   return {
     look: () => desk.look(),
-    change: (change) => desk.change(change),
+    change: (change) =>
+      desk.change(change).catch((error: unknown) => {
+        if (error instanceof NotWrittenError && error.lacksTopic) throw new StartError(lacksTopic(config))
+        throw error
+      }),
     shown: (object, how) => definitions.shown(object, object.definition, how),
     definitions,
     history: new HistoryReading(reader, {
@@ -69,6 +73,11 @@ export async function openCatalogDesk(
       await Promise.all([desk.close(), reader.stop()])
     },
   }
+}
+
+function lacksTopic(config: Config): string {
+  const { catalog, catalogHistory, replayJobs } = topicNames(config)
+  return `The change was not made, because ${catalog}, ${catalogHistory} or ${replayJobs} does not exist: \`sluice topics apply\` creates what is missing.`
 }
 
 function auditedRecord({
