@@ -325,6 +325,10 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: [],
     packages: ['testcontainers'],
   },
+  workshop: {
+    about: 'what `sluice up` keeps in `.sluice/`, and tells the other commands in its folder',
+    imports: [],
+  },
 }
 
 /** All folders of `src` by name. `.` stands for `src` itself. */

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { AtATime } from '../../src/async/at-a-time.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
+import { heapBytes } from '../support/heap.ts'
 import { say } from '../support/say.ts'
 import {
   createQueueTopics,
@@ -175,17 +174,6 @@ async function anyHeld(lanes: readonly { readonly held: readonly unknown[] }[]):
     if (lanes.some(({ held }) => held.length > 0)) return
   } while (performance.now() < deadlineMs)
   throw new BenchmarkFailure('waiting messages were not read')
-}
-
-/** Returns the memory in use by JavaScript and its buffers, in bytes. */
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc')
-  const collect: unknown = runInNewContext('gc')
-  if (typeof collect !== 'function') throw new BenchmarkFailure('the garbage can not be collected')
-  collect()
-  collect()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
 }
 
 /** Returns a number that looks random, and is the same each time. */

@@ -52,7 +52,12 @@ export function createToken(
   right: AdminRight,
 ): { readonly token: string; readonly line: string } {
   const token = `sluice_${randomBytes(32).toString('base64url')}`
-  return { token, line: `${name} ${right} sha256:${digestOf(token).toString('hex')}` }
+  return { token, line: tokenLine(token, name, right) }
+}
+
+/** Returns the line that stands for a token in the file of tokens. */
+export function tokenLine(token: string, name: string, right: AdminRight): string {
+  return `${name} ${right} sha256:${digestOf(token).toString('hex')}`
 }
 
 /**

@@ -27,6 +27,8 @@ export function keyOf({ destinationId, spaceId }: Connection): string {
 /** Returns all connections between destinations and spaces, by `keyOf`. */
 export function joinedBy({ sources, destinations }: Connections): ReadonlyMap<string, Joined> {
   const joined = new Map<string, Joined>()
+  // Most installations have no spaces, and some have very many destinations.
+  if (![...sources.values()].some(({ kind }) => kind === 'audiences')) return joined
   for (const [destinationId, destination] of destinations) {
     for (const spaceId of destination.sources) {
       const space = sources.get(spaceId)

@@ -1,5 +1,6 @@
 import { type Catalog, createCatalog, type Destination, type Source } from '../catalog/catalog.ts'
 import { formatFaults } from '../catalog/fault.ts'
+import { nextCatalog } from '../catalog/next-catalog.ts'
 import { parseCatalogData } from '../catalog/parse.ts'
 import { listOf } from '../catalog/plain-data.ts'
 import type { Definition, Definitions } from './definitions.ts'
@@ -40,13 +41,13 @@ export class Entries {
 
   /** Makes the next catalog. Entries that the change sets don't name keep their objects. */
   next(before: Catalog, sets: readonly ChangeSet[]): Catalog {
-    const sources = new Map(before.sources)
-    const destinations = new Map(before.destinations)
+    const sources = new Map<string, Source | undefined>()
+    const destinations = new Map<string, Destination | undefined>()
     for (const { put, removed } of sets) {
       for (const { kind, id } of removed) {
         this.#unusable.delete(keyOf({ kind, id }))
-        if (kind === 'source') sources.delete(id)
-        else destinations.delete(id)
+        if (kind === 'source') sources.set(id, undefined)
+        else destinations.set(id, undefined)
       }
       for (const object of put) {
         if (object.kind === 'source') setIf(sources, object.id, this.#source(object))
@@ -54,7 +55,7 @@ export class Entries {
       }
     }
     const revision = sets.at(-1)?.head.revision ?? 0
-    return createCatalog([...sources.values()], [...destinations.values()], versionOf(revision))
+    return nextCatalog(before, { sources, destinations }, versionOf(revision))
   }
 
   #source(object: StoredObject): Source | undefined {
@@ -93,7 +94,7 @@ export class Entries {
   }
 }
 
-function setIf<T>(entries: Map<string, T>, id: string, entry: T | undefined): void {
+function setIf<T>(entries: Map<string, T | undefined>, id: string, entry: T | undefined): void {
   if (entry !== undefined) entries.set(id, entry)
 }
 

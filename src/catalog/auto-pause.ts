@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Catalog, createCatalog, type Destination } from './catalog.ts'
+import { differenceBetween, nextCatalog } from './next-catalog.ts'
 import type { Breach } from './hook-rules.ts'
 import { isString } from './plain-data.ts'
 
@@ -105,11 +106,39 @@ export function restrained(destination: Destination, { isPaused, goneHooks }: Re
   return hooks.length === destination.hooks.length ? destination : { ...destination, hooks }
 }
 
+/** A catalog as it was read, and the same with the changes of `withChanged`. */
+export type ChangedCatalog = { readonly read: Catalog; readonly catalog: Catalog }
+
+/**
+ * Does the same as `withChanged`. If `read` was made from the earlier catalog, changes only those
+ * destinations in which they differ. The others must not change otherwise.
+ */
+export function withChangedSince(
+  earlier: ChangedCatalog | undefined,
+  read: Catalog,
+  change: (destination: Destination) => Destination,
+): Catalog {
+  const difference = earlier && differenceBetween(earlier.read, read)
+  if (earlier === undefined || difference === undefined) return withChanged(read, change)
+  const destinations = entriesOf(difference.destinations, (id) => {
+    const destination = read.destinations.get(id)
+    return destination && change(destination)
+  })
+  const isAsRead = [...destinations].every(([id, destination]) => destination === read.destinations.get(id))
+  if (earlier.catalog === earlier.read && isAsRead) return read
+  const sources = entriesOf(difference.sources, (id) => read.sources.get(id))
+  return nextCatalog(earlier.catalog, { sources, destinations }, read.version)
+}
+
+function entriesOf<T>(ids: ReadonlySet<string>, entryOf: (id: string) => T): ReadonlyMap<string, T> {
+  return new Map([...ids].map((id) => [id, entryOf(id)]))
+}
+
 /**
  * Returns a copy of `catalog` whose destinations are those that `change` returns. Returns `catalog` itself if
  * no destination changes.
  */
-export function withChanged(catalog: Catalog, change: (destination: Destination) => Destination): Catalog {
+function withChanged(catalog: Catalog, change: (destination: Destination) => Destination): Catalog {
   const destinations = [...catalog.destinations.values()].map(change)
   if (destinations.every((destination) => destination === catalog.destinations.get(destination.id)))
     return catalog

@@ -6,15 +6,16 @@ import { type CommandTools, type Flags, writeError } from './command/tools.ts'
 
 /** Adds `sluice up`, `sluice worker` and `sluice gateway`. */
 export function addRoleCommands(tools: CommandTools): void {
-  const { command, configOf } = tools
+  const { command, configOf, configOfUp } = tools
   command(
     'up',
     'run everything in one process; without configured brokers, with a Kafka for development',
   ).action((flags: Flags) => {
-    const { config, sources } = configOf(flags)
+    const { config } = configOfUp(flags)
     return runRole(
-      async (options) => (await import('../roles/up.ts')).startUp({ ...options, sources, say: writeError }),
+      async (options) => (await import('../roles/up.ts')).startUp({ ...options, say: writeError }),
       config,
+      { isForPeople: process.stdout.isTTY },
     )
   })
   addWorker(tools)
@@ -45,7 +46,7 @@ function addWorker({ command, configOf }: CommandTools): void {
             }),
           ),
           config,
-          processOf.number,
+          { place: processOf.number },
         )
       }
       if (processCount(config) > 1)
@@ -54,7 +55,7 @@ function addWorker({ command, configOf }: CommandTools): void {
             (await import('../roles/processes/processes.ts')).startProcesses(options),
           ),
           config,
-          'primary',
+          { place: 'primary' },
         )
       return runRole(
         smallWhileIdle(async (options) => (await import('../roles/worker.ts')).startWorker(options)),

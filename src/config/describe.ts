@@ -32,6 +32,21 @@ export function describeConfig({
   })
 }
 
+/**
+ * Returns the settings that differ from their defaults, by environment variable, as `readConfig` would read
+ * them. Secrets are left out.
+ */
+export function settingsOf(config: Config): Readonly<Record<string, string>> {
+  const sections: Readonly<Record<string, Readonly<Record<string, unknown>>>> = config
+  const settings: Record<string, string> = {}
+  for (const { variable, section, property, key } of configKeys) {
+    const value = sections[section]?.[property]
+    const text = key.isSecret || value === undefined ? '' : key.format(value)
+    if (text !== '' && text !== key.format(key.defaultValue)) settings[variable] = text
+  }
+  return settings
+}
+
 function secretText(value: unknown): string {
   return value === undefined ? '(not set)' : '(set)'
 }

@@ -18,6 +18,8 @@ export type ConfigInput = {
    * Options that aren't such flags are ignored.
    */
   flags?: Readonly<Record<string, unknown>>
+  /** Values that stand in for the defaults, by environment variable. `origin`: where they are from. */
+  standIns?: { readonly origin: string; readonly values: Readonly<Record<string, string>> }
 }
 
 export type ReadConfig =
@@ -32,14 +34,14 @@ export type ReadConfig =
  * Reads the configuration. A flag overrules an environment variable, and a variable overrules the default. An
  * empty variable counts as unset.
  */
-export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}): ReadConfig {
+export function readConfig({ env = process.env, flags = {}, standIns }: ConfigInput = {}): ReadConfig {
   const faults: string[] = []
   let flagFaults = 0
   const faultySections = new Set<string>()
   const sources = new Map<string, string>()
   const values = new Map<string, unknown>()
   for (const configKey of configKeys) {
-    const given = givenFor(configKey, env, flags)
+    const given = givenFor(configKey, env, flags) ?? standInFor(configKey, standIns)
     sources.set(configKey.name, given?.source ?? 'default')
     const read = given === undefined ? { value: configKey.key.defaultValue } : configKey.key.parse(given.text)
     if (read !== undefined) {
@@ -100,6 +102,20 @@ function givenFor(
       return { text, source: `env ${name}` }
   }
   return undefined
+}
+
+function standInFor({ variable }: ConfigKey, standIns: ConfigInput['standIns']): Given | undefined {
+  const text = standIns?.values[variable]
+  return standIns === undefined || text === undefined ? undefined : { text, source: standIns.origin }
+}
+
+/** Returns true if a variable or a flag gives a value for a setting. */
+export function isGiven(
+  name: string,
+  { env = process.env, flags = {} }: Pick<ConfigInput, 'env' | 'flags'>,
+): boolean {
+  const configKey = configKeys.find((one) => one.name === name)
+  return configKey !== undefined && givenFor(configKey, env, flags) !== undefined
 }
 
 function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given): string {

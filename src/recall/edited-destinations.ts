@@ -12,12 +12,22 @@ export type Destinations = ReadonlyMap<string, Content>
 
 /**
  * Returns the destinations that an edit of the catalog gives another chance: those that are `on` now and
- * weren't before, and those whose requests are different now.
+ * weren't before, and those whose requests are different now. `ids`: those that the edit may concern.
  */
-export function givenAnotherChance(before: Destinations, now: Destinations): readonly string[] {
-  return [...now].flatMap(([id, destination]) => {
-    const former = before.get(id)
-    if (former === undefined || former === destination || destination.state !== 'on') return []
+export function givenAnotherChance(
+  before: Destinations,
+  now: Destinations,
+  ids: Iterable<string> = now.keys(),
+): readonly string[] {
+  return [...ids].flatMap((id) => {
+    const [former, destination] = [before.get(id), now.get(id)]
+    if (
+      former === undefined ||
+      destination === undefined ||
+      former === destination ||
+      destination.state !== 'on'
+    )
+      return []
     return former.state !== 'on' || isOther(former, destination) ? [id] : []
   })
 }

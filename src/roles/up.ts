@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
-import { createToken, readTokens, type Token } from '../admin/tokens.ts'
+import { createToken, readTokens, type Token, tokenLine } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { ConfigSources } from '../config/read.ts'
+import { newKeyLine } from '../catalog-log/keys.ts'
+import { settingsOf } from '../config/describe.ts'
 import type { Config } from '../config/schema.ts'
 import { type RunningKafka, startKafka } from '../development/kafka.ts'
 import { adminAddress, startAdminPart } from './admin.ts'
@@ -9,7 +11,8 @@ import { openTokens } from './admin-tokens.ts'
 import { clientOf, openKafka } from './start/ask-kafka.ts'
 import { refuseFaultyCatalog } from './start/open-catalog.ts'
 import { gatewayAddress, startGatewayPart } from './gateway.ts'
-import { refuseTakenPort } from './start/listening.ts'
+import { type Listening, refuseTakenPorts } from './start/listening.ts'
+import { openCatalogDesk, refusalText } from './operations/catalog-desk.ts'
 import { type LogIndex, openLogIndex } from './operations/log-index.ts'
 import { answerQueries } from './log-serve.ts'
 import type { Parts } from './start/parts.ts'
@@ -21,12 +24,13 @@ import { createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
 import { applyTopicTable } from './operations/topic-table.ts'
+import { kept, keptFiles } from '../workshop/kept-files.ts'
+import { answers, readRunning, removeRunning, workshopFolder, writeRunning } from '../workshop/running.ts'
+import { loopback } from '../workshop/settings.ts'
 import { startMember } from './worker.ts'
 
 export type UpOptions = {
   config: Config
-  /** The origins of the settings. */
-  sources: ConfigSources
   log: Logger
   parts: Parts
   onFatal: (error: Error) => void
@@ -34,10 +38,9 @@ export type UpOptions = {
   say: (line: string) => void
 }
 
-const dataDir = '.sluice/kafka'
-const loopback = ['127.0.0.0/8', '::1/128']
+const dataDir = `${workshopFolder}/kafka`
 
-type Ports = {
+type Started = {
   /** The port of `/metrics`, `/livez` and `/readyz`. */
   httpPort: number
   /** The port of the tracking API. */
@@ -47,64 +50,109 @@ type Ports = {
    * could use it.
    */
   adminPort: number | undefined
+  /** A write key of the catalog. */
+  writeKey: string | undefined
 }
 
 /**
  * Starts all roles in one process. Without configured brokers, it starts a Kafka for development with one
- * replica. The data of this Kafka stays in `.sluice/kafka` between starts. Hooks may then have URLs on this
- * machine.
+ * replica. Its data, and all else that is kept between starts, is in the folder `.sluice`.
  */
-export async function startUp({ say, sources, ...given }: UpOptions): Promise<void> {
-  const options = {
-    ...given,
-    config: given.config.kafka.brokers.length > 0 ? given.config : onlyHere(given.config, sources),
-  }
+export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const { config, log, parts } = options
+  if (config.kafka.brokers.length === 0) return startWorkshop({ say, ...options })
   const telemetry = await openOwnTelemetry(options)
-  // The catalog and the ports are checked first. If the catalog is faulty or a port is taken, no Kafka needs
-  // to be started.
+  // The catalog and the ports are checked first. If the catalog is faulty or a port is taken, nothing needs
+  // to be stopped.
   await refuseFaultyCatalog(config)
-  await refuseTakenPort(gatewayAddress(config))
-  if (config.kafka.brokers.length === 0 || config.admin.tokensFile !== undefined)
-    await refuseTakenPort(adminAddress(config))
-  if (config.kafka.brokers.length > 0) {
-    await openKafka(config, log, 'up')
-    await applyTopicTable(config, log)
-    const tokens =
-      config.admin.tokensFile === undefined ? undefined : parts.add(await openTokens(config, log))
-    await startRoles({ ...options, tokens: tokens && (() => tokens.current()) }, telemetry)
-    return
+  await refuseTakenPorts(addressesOf(config, { hasAdmin: config.admin.tokensFile !== undefined }))
+  await openKafka(config, log, 'up')
+  await applyTopicTable(config, log)
+  const tokens = config.admin.tokensFile === undefined ? undefined : parts.add(await openTokens(config, log))
+  await startRoles({ ...options, tokens: tokens && (() => tokens.current()) }, telemetry)
+}
+
+/** Starts a Sluice for development, with a Kafka of its own. */
+async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
+  const { config, log, parts } = options
+  await refuseSecond()
+  const { http } = config
+  const probes = {
+    host: http.host,
+    port: http.port,
+    what: 'The server of metrics and probes',
+    settings: 'SLUICE_HTTP',
   }
+  await refuseTakenPorts([probes, ...addressesOf(config, { hasAdmin: true })])
+  const telemetry = await openOwnTelemetry(options)
+  await refuseFaultyCatalog(config)
   const kafka = parts.add(await startDevelopmentKafka(say))
+  const { allowAddresses } = config.delivery
   const development: Config = {
     ...config,
     kafka: { ...config.kafka, brokers: kafka.brokers },
     topics: { ...config.topics, development: true },
-    // No load balancer stands in front of the gateway.
-    gateway: { ...config.gateway, shutdownDelayMs: 0 },
-    delivery: { ...config.delivery, allowAddresses: [...config.delivery.allowAddresses, ...loopback] },
+    // Only this machine may reach an API whose token is printed on the terminal.
+    admin: { ...config.admin, host: '127.0.0.1' },
+    delivery: { ...config.delivery, allowAddresses: [...new Set([...allowAddresses, ...loopback])] },
   }
   for (const line of await applyTopicTable(development, log)) say(`topics: ${line}`)
-  const { token, line } = createToken('developer', 'admin')
-  const read = readTokens(line)
+  const token = keepSecrets(development)
+  const writeKey = await firstWriteKey(development, log)
+  const read = readTokens(tokenLine(token, 'developer', 'admin'))
   const tokens = read.ok ? read.tokens : []
-  const ports = await startRoles({ ...options, config: development, tokens: () => tokens }, telemetry)
-  for (const notice of developmentNotice(kafka.brokers, ports, token)) say(notice)
+  const started = await startRoles({ ...options, config: development, tokens: () => tokens }, telemetry)
+  const { pid } = process
+  writeRunning({
+    pid,
+    probes: `http://127.0.0.1:${started.httpPort}/livez`,
+    settings: settingsOf(development),
+  })
+  parts.defer(async () => removeRunning(pid))
+  const key = writeKey ?? started.writeKey
+  for (const notice of developmentNotice(development, started, { token, writeKey: key })) say(notice)
+}
+
+/** Throws if another `sluice up` runs in this folder. */
+async function refuseSecond(): Promise<void> {
+  const running = readRunning()
+  if (running === undefined || !(await answers(running))) return
+  throw new StartError(
+    `\`sluice up\` runs in this folder already (process ${running.pid}, ${running.probes}). Other commands in this folder find it. To have a second one, start it in another folder, with other ports.`,
+  )
+}
+
+/** Makes the files with secrets that don't exist yet. Returns the token of the admin API. */
+function keepSecrets({ catalog, attempts }: Config): string {
+  if (catalog.source === 'topic' && catalog.keysFile === keptFiles.catalogKeys)
+    kept(keptFiles.catalogKeys, newKeyLine)
+  if (attempts.userKeyFile === keptFiles.userKey)
+    kept(keptFiles.userKey, () => randomBytes(24).toString('base64url'))
+  return kept(keptFiles.adminToken, () => createToken('developer', 'admin').token)
 }
 
 /**
- * Makes all servers listen on 127.0.0.1, because only this machine may reach a Sluice for development, whose
- * token is printed on the terminal. A host that somebody has set for the gateway or the metrics stays.
+ * Makes a first source if the catalog's topic has nothing yet, so that messages can be sent at once. Returns
+ * its write key.
  */
-function onlyHere(config: Config, sources: ConfigSources): Config {
-  const host = (name: string, given: string): string =>
-    sources.get(name) === 'default' ? '127.0.0.1' : given
-  return {
-    ...config,
-    http: { ...config.http, host: host('http.host', config.http.host) },
-    gateway: { ...config.gateway, host: host('gateway.host', config.gateway.host) },
-    admin: { ...config.admin, host: '127.0.0.1' },
+async function firstWriteKey(config: Config, log: Logger): Promise<string | undefined> {
+  if (config.catalog.source === 'file') return undefined
+  const desk = await openCatalogDesk(config, log, 'up')
+  try {
+    if ((await desk.look()).head !== undefined) return undefined
+    const writeKey = `wk_${randomBytes(12).toString('base64url')}`
+    const given = { id: 'app', name: 'My first source', writeKeys: [writeKey] }
+    const edit = { name: { kind: 'source', id: 'app' }, op: 'put', given } as const
+    const answer = await desk.change({ edits: [edit], by: 'sluice up' })
+    if (!answer.ok) throw new StartError(refusalText(answer))
+    return writeKey
+  } finally {
+    await desk.close()
   }
+}
+
+function addressesOf(config: Config, { hasAdmin }: { readonly hasAdmin: boolean }): readonly Listening[] {
+  return [gatewayAddress(config), ...(hasAdmin ? [adminAddress(config)] : [])]
 }
 
 async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafka> {
@@ -122,9 +170,9 @@ async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafk
  * `tokens`, the API isn't started.
  */
 async function startRoles(
-  options: Omit<UpOptions, 'say' | 'sources'> & { tokens: (() => readonly Token[]) | undefined },
+  options: Omit<UpOptions, 'say'> & { tokens: (() => readonly Token[]) | undefined },
   telemetry: OwnTelemetry,
-): Promise<Ports> {
+): Promise<Started> {
   const { log, tokens } = options
   const member = await startMember({ ...options, role: 'up' })
   const { metrics: registry, laidOut } = member
@@ -153,12 +201,13 @@ async function startRoles(
   log.info({ port: httpPort, tiers: member.tiers }, 'worker started')
   log.info({ port: httpPort, gatewayPort }, 'gateway started')
   if (admin !== undefined) log.info({ port: httpPort, adminPort: admin.port }, 'admin started')
-  return { httpPort, gatewayPort, adminPort: admin?.port }
+  const writeKey = [...catalog().sources.values()].find(({ enabled }) => enabled)?.writeKeys[0]
+  return { httpPort, gatewayPort, adminPort: admin?.port, writeKey }
 }
 
 /** Starts the index of the delivery log, if the worker writes that log. */
 async function startIndex(
-  options: Omit<UpOptions, 'say' | 'sources'>,
+  options: Omit<UpOptions, 'say'>,
   registry: ReturnType<typeof createLogMetrics>['registry'],
 ): Promise<LogIndex | undefined> {
   const { config, log } = options
@@ -172,10 +221,14 @@ async function startIndex(
 }
 
 function developmentNotice(
-  brokers: readonly string[],
-  { httpPort, gatewayPort, adminPort }: Ports,
-  token: string,
+  { kafka: { brokers }, catalog, kafka: { topicPrefix } }: Config,
+  { httpPort, gatewayPort, adminPort }: Started,
+  { token, writeKey = 'WRITE_KEY' }: { readonly token: string; readonly writeKey: string | undefined },
 ): string[] {
+  const isInTopic = catalog.source === 'topic'
+  const place = isInTopic
+    ? `the topic ${topicPrefix}catalog   npx sluice destinations list; set ID FILE; rm ID`
+    : `${catalog.file}   an edit takes effect within a second`
   return [
     '',
     'This is for development: one broker, one replica, and URLs on this machine (127.0.0.0/8, ::1) are allowed.',
@@ -183,8 +236,9 @@ function developmentNotice(
     `  gateway  http://127.0.0.1:${gatewayPort}   Segment's tracking API; /docs tells more`,
     `  admin    http://127.0.0.1:${adminPort ?? ''}/openapi.json   with Authorization: Bearer ${token}`,
     `  metrics  http://127.0.0.1:${httpPort}/metrics`,
-    `  try      curl http://127.0.0.1:${gatewayPort}/v1/track -u WRITE_KEY: -d '{"userId":"u1","event":"Hello"}'`,
-    `  or       KAFKA_BROKERS=${brokers.join(',')} npx sluice send --source SOURCE '{"type":"track","userId":"u1","event":"Hello"}'`,
+    `  catalog  ${place}`,
+    `  try      curl http://127.0.0.1:${gatewayPort}/v1/track -u ${writeKey}: -d '{"userId":"u1","event":"Hello"}'`,
+    '  look     npx sluice log tail   Commands in this folder find this Sluice without settings.',
     'Ctrl-C stops it.',
     '',
   ]

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
+import { stateCountsOf } from '../catalog/next-catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { startConsumer } from '../kafka/group/consumer.ts'
 import { groupSubscriptions } from '../topics/topics.ts'
@@ -210,7 +211,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const stalls = new Stalls(log)
   const pauses = new AutoPauses({ config, log, file, isStalled: () => stalls.isStalled })
   pauses.onChange(() => {
-    showDestinations(metrics, pauses.catalog)
+    showDestinations(metrics, stateCountsOf(pauses.catalog))
     metrics.goneHooks.set(pauses.goneCount)
   })
   const kafka = await openKafka(config, log, 'worker')

@@ -1,6 +1,7 @@
 import { fstatSync, writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { printable } from '../message/printable.ts'
+import { LinesForPeople } from './lines-for-people.ts'
 import { timeMember } from './time-member.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -27,6 +28,8 @@ export type LoggerOptions = {
    * True if the lines go to standard error. A command does this, because its results go to standard output.
    */
   isOfCommand?: boolean
+  /** True: the lines are for a person at a terminal, and not JSON. */
+  isForPeople?: boolean
 }
 
 /**
@@ -35,13 +38,21 @@ export type LoggerOptions = {
  * the process ends. If the output can't be written, for example because the disk is full, lines are lost and
  * the process goes on.
  */
-export function createLogger({ level, isShared = false, isOfCommand = false }: LoggerOptions): {
+export function createLogger({
+  level,
+  isShared = false,
+  isOfCommand = false,
+  isForPeople = false,
+}: LoggerOptions): {
   log: Logger
   flush: () => void
 } {
   const descriptor = isOfCommand ? standardError : standardOutput
   const blockBytes = isShared && !isFile(descriptor) ? sharedBlockBytes : ownBlockBytes
-  const blocks = new Blocks(new Output(descriptor), blockBytes)
+  const output = new Output(descriptor)
+  const hasColours = process.stdout.isTTY && process.stdout.hasColors()
+  const lines = isForPeople ? new LinesForPeople(output, { hasColours }) : output
+  const blocks = new Blocks(lines, blockBytes)
   const log = pino(
     { level, base: null, timestamp: timeMember, formatters: { level: (label) => ({ level: label }) } },
     blocks,

@@ -2,26 +2,21 @@ import type { CommonMetrics } from './common-metrics.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 import type { Gauge } from 'prom-client'
 
-/** The part of the catalog that `showCatalog` reads. */
-type Shown = {
-  readonly version: string
-  readonly destinations: ReadonlyMap<string, { readonly state: 'on' | 'off' | 'paused' | 'auto_paused' }>
-}
+/** How many destinations are in each state. */
+type StateCounts = Readonly<Record<'on' | 'off' | 'paused' | 'auto_paused', number>>
 
 /** Sets the metrics about the catalog in force: its version, and the number of destinations in each state. */
-export function showCatalog(metrics: CommonMetrics, catalog: Shown): void {
+export function showCatalog(metrics: CommonMetrics, version: string, counts: StateCounts): void {
   const { catalogInfo } = metrics
   catalogInfo.reset()
-  catalogInfo.set({ version: catalog.version }, 1)
-  showDestinations(metrics, catalog)
+  catalogInfo.set({ version }, 1)
+  showDestinations(metrics, counts)
 }
 
 export function showDestinations(
   { destinations }: Pick<CommonMetrics, 'destinations'>,
-  catalog: Pick<Shown, 'destinations'>,
+  counts: StateCounts,
 ): void {
-  const counts = { on: 0, paused: 0, auto_paused: 0, off: 0 }
-  for (const { state } of catalog.destinations.values()) counts[state]++
   for (const [state, count] of Object.entries(counts)) destinations.set({ state }, count)
 }
 

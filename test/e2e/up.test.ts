@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Partitioners } from 'kafkajs'
@@ -9,6 +9,7 @@ import { type CountingReceiver, startCountingReceiver } from '../support/countin
 import { otherProgram } from '../support/kafka.ts'
 import { processesWith } from '../support/processes.ts'
 import { until } from '../support/until.ts'
+import { runProgram } from '../support/sluice-process.ts'
 import { runSluice } from '../support/worker-process.ts'
 import { newIds } from './scene.ts'
 import { startUp, type Up } from './up-process.ts'
@@ -116,6 +117,57 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
   expect(new Map([...arrivals].map(([messageId, times]) => [messageId, times.length]))).toEqual(
     new Map([produced, sent, posted, last].map((messageId) => [messageId, 1])),
   )
+})
+
+test('without a catalog file, destinations are kept in the topic, and commands in the folder find it all', async () => {
+  const folderOfOwn = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-up-')))
+  const running = await startUp(folderOfOwn)
+  started.push(running)
+  const { PATH, HOME } = process.env
+  const here = { env: { PATH, HOME }, cwd: folderOfOwn }
+  const sluice = (args: readonly string[], input = '') =>
+    runProgram(inject('program'), args, { ...here, input })
+  const { said } = running
+  const [, writeKey = ''] = /curl \S+ -u (\S+): /.exec(said) ?? []
+  const [, admin = '', token = ''] =
+    /(http:\S+)\/openapi\.json +with Authorization: Bearer (\S+)/.exec(said) ?? []
+
+  const definition = stringify({ sources: ['app'], hooks: [{ url: receiver.url('/mine') }] })
+  expect(await sluice(['destinations', 'set', 'mine', '-'], definition)).toMatchObject({ code: 0 })
+  const listed = await fetch(`${admin}/v1/destinations`, { headers: { authorization: `Bearer ${token}` } })
+  expect(await listed.json()).toMatchObject({ destinations: [{ id: 'mine' }] })
+  const [messageId = ''] = newIds(1)
+  await until('the gateway knows the first source', async () => {
+    const posted = await fetch(`${running.origin}/v1/track`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}` },
+      body: JSON.stringify({ messageId, userId: 'u1', event: 'Hello' }),
+    })
+    return posted.status === 200
+  })
+  await until('it has arrived', async () => (await receiver.count('/mine')).delivered === 1)
+
+  expect(await sluice(['topics', 'check'])).toMatchObject({
+    code: 0,
+    stdout: 'All topics are as Sluice needs them.\n',
+  })
+  expect(await sluice(['destinations', 'test', 'mine'])).toMatchObject({ code: 0 })
+  await until('the log knows it', async () =>
+    (await sluice(['log', 'find', messageId])).stdout.includes('mine: delivered'),
+  )
+  const second = await sluice(['up'])
+  expect(second.code).toBe(1)
+  expect(second.stderr).toContain('`sluice up` runs in this folder already')
+  await interruptInGoodOrder(running)
+  expect((await sluice(['destinations', 'list'])).stderr).toContain('SLUICE_KAFKA_BROKERS')
+  expect(readdirSync(join(folderOfOwn, '.sluice')).toSorted()).toEqual([
+    'admin-token',
+    'catalog-keys',
+    'kafka',
+    'log',
+    'user-key',
+  ])
+  rmSync(folderOfOwn, { recursive: true, force: true, maxRetries: 3 })
 })
 
 test('sluice up with a faulty catalog says so and leaves nothing running', async () => {

@@ -97,13 +97,14 @@ export async function runProgram(
   args: readonly string[],
   {
     env,
+    cwd,
     input = '',
     isRead = true,
     killAfterMs = hangsAfterMs,
-  }: { env: NodeJS.ProcessEnv; input?: string; isRead?: boolean; killAfterMs?: number },
+  }: { env: NodeJS.ProcessEnv; cwd?: string; input?: string; isRead?: boolean; killAfterMs?: number },
 ): Promise<Ended> {
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [program, ...args], { env })
+  const child = spawn(process.execPath, [program, ...args], { env, cwd })
   const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs)
   child.stdin.end(input)
   let stdout = ''

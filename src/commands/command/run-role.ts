@@ -32,16 +32,26 @@ export type RoleOptions = {
  */
 export type ProcessPlace = 'primary' | number
 
+export type RunOptions = {
+  readonly place?: ProcessPlace
+  /** True: log lines are for a person at a terminal, and not JSON. */
+  readonly isForPeople?: boolean
+}
+
 /**
  * Starts a role and runs it until SIGINT or SIGTERM. A second signal ends the process at once. If the start
  * fails, or if a signal arrives during the start, the parts that have started are stopped, within a time
  * limit. If a forked process fails, it reports the error to its primary, and doesn't log it. If the primary
  * has ended, the forked process stops in good order.
  */
-export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
+export async function runRole(
+  role: Role,
+  config: Config,
+  { place, isForPeople = false }: RunOptions = {},
+): Promise<never> {
   const isForked = typeof place === 'number'
   const { createLogger } = await import('../../telemetry/logger.ts')
-  const logger = createLogger({ level: config.log.level, isShared: place !== undefined })
+  const logger = createLogger({ level: config.log.level, isShared: place !== undefined, isForPeople })
   const log = isForked ? logger.log.child({ process: place }) : logger.log
   const parts = new Parts()
   const exit = (code: number): never => {

@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Logger } from 'pino'
 import { configFlags } from '../../config/flags.ts'
 import { loginWarnings } from '../../config/rules.ts'
-import { type ReadConfig, readConfig } from '../../config/read.ts'
-import type { Config } from '../../config/schema.ts'
+import { type ConfigInput, isGiven, type ReadConfig, readConfig } from '../../config/read.ts'
+import { type Config, configKeys } from '../../config/schema.ts'
 import type { Screen } from '../../roles/start/progress.ts'
 import { printable } from '../../message/printable.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
+import { readRunning, runningFile } from '../../workshop/running.ts'
+import { workshopSettings } from '../../workshop/settings.ts'
 
 /** The options of a command line as commander gives them, by name. */
 export type Flags = Record<string, unknown>
@@ -34,8 +37,16 @@ export type CommandTools = {
     description: string,
     how?: { parent?: Command; shown?: Readonly<Record<string, string>> },
   ) => Command
-  /** Reads the configuration. If it has faults, throws an error that lists all of them. */
+  /**
+   * Reads the configuration. If it has faults, throws an error that lists all of them. If no brokers are set,
+   * and `sluice up` runs in this folder, its settings stand in for the defaults.
+   */
   readonly configOf: (flags: Flags) => Settings
+  /**
+   * Reads the configuration of `sluice up`. If no brokers are set, the settings for development stand in for
+   * the defaults.
+   */
+  readonly configOfUp: (flags: Flags) => Settings
   /** Runs a command that prints lines and ends. */
   readonly once: (flags: Flags, work: Work) => Promise<void>
   readonly screen: Screen
@@ -45,19 +56,38 @@ export type CommandTools = {
 export type Work = (config: Config, log: Logger) => Promise<readonly string[]>
 
 export function createTools(program: Command, { env, screen }: Surroundings): CommandTools {
-  function configOf(flags: Flags): Settings {
-    const read = readConfig({ env, flags })
-    if (!read.ok) throw new (read.areFlags ? WrongUseError : StartError)(read.message)
-    return read
+  const hasBrokers = (flags: Flags): boolean => isGiven('kafka.brokers', { env, flags })
+  const configOf = (flags: Flags): Settings => {
+    const running = hasBrokers(flags) ? undefined : readRunning()
+    const standIns = running && { origin: runningFile, values: running.settings }
+    return soundConfig({ env, flags, ...(standIns && { standIns }) })
+  }
+  const configOfUp = (flags: Flags): Settings => {
+    if (hasBrokers(flags)) return soundConfig({ env, flags })
+    const isGivenHere = (name: string): boolean => isGiven(name, { env, flags })
+    const values = workshopSettings({
+      hasCatalogFile: isGivenHere('catalog.file') || existsSync(defaultCatalogFile),
+      hasUserKey: isGivenHere('attempts.userKey'),
+    })
+    return soundConfig({ env, flags, standIns: { origin: 'sluice up', values } })
   }
   return {
     program,
     command: (name, description, { parent = program, shown = {} } = {}) =>
       withSettings(parent.command(name).description(description), shown),
     configOf,
+    configOfUp,
     once: async (flags, work) => runOnce(configOf(flags).config, work),
     screen,
   }
+}
+
+const defaultCatalogFile = String(configKeys.find(({ name }) => name === 'catalog.file')?.key.defaultValue)
+
+function soundConfig(input: ConfigInput): Settings {
+  const read = readConfig(input)
+  if (!read.ok) throw new (read.areFlags ? WrongUseError : StartError)(read.message)
+  return read
 }
 
 /**

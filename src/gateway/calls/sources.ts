@@ -9,7 +9,7 @@ import { TokenBucket } from '../../async/token-bucket.ts'
 export class Sources {
   readonly #current: () => Catalog
   readonly #now: () => number
-  #catalog: Catalog | undefined
+  #present: Catalog['sources'] | undefined
   #byWriteKey: ReadonlyMap<string, Source> = new Map()
   #byServerKey: ReadonlyMap<string, readonly Source[]> = new Map()
   #buckets = new Map<string, { perSecond: number; bucket: TokenBucket }>()
@@ -82,10 +82,10 @@ export class Sources {
   }
 
   #follow(): void {
-    const catalog = this.#current()
-    if (catalog === this.#catalog) return
-    this.#catalog = catalog
-    const sources = [...catalog.sources.values()]
+    const { sources: present } = this.#current()
+    if (present === this.#present) return
+    this.#present = present
+    const sources = [...present.values()]
     this.#byWriteKey = new Map(
       sources.flatMap((source) => source.writeKeys.map((key): [string, Source] => [key, source])),
     )
@@ -97,7 +97,7 @@ export class Sources {
       }
     }
     this.#byServerKey = byServerKey
-    this.#buckets = new Map([...this.#buckets].filter(([id]) => catalog.sources.has(id)))
+    this.#buckets = new Map([...this.#buckets].filter(([id]) => present.has(id)))
   }
 }
 

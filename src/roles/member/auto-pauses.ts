@@ -2,11 +2,12 @@ import type { Logger } from 'pino'
 import {
   autoPauseMsOf,
   type AutoPauseTerms,
+  type ChangedCatalog,
   isPauseInForce,
   mayBeGone,
   restrained,
   urlsDigestOf,
-  withChanged,
+  withChangedSince,
 } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
@@ -31,10 +32,10 @@ export type AutoPausesOptions = {
 }
 
 /**
- * `read` is the catalog in the file. `catalog` is the catalog in force, which was made from `read`. `isOn` is
- * true if Sluice may pause at least one destination.
+ * `read` is the catalog as it was read. `catalog` is the catalog in force, which was made from `read`. `isOn`
+ * is true if Sluice may pause at least one destination, and `undefined` until somebody asks.
  */
-type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
+type View = ChangedCatalog & { isOn: boolean | undefined }
 
 /**
  * Holds the destinations that Sluice has paused (`auto_paused`) and the hooks that are gone, and the catalog
@@ -82,6 +83,7 @@ export class AutoPauses implements PausesPort {
   }
 
   get goneCount(): number {
+    if (this.gone.isEmpty) return 0
     return [...this.whole.destinations.values()].reduce(
       (sum, destination) => sum + this.#goneOf(destination).length,
       0,
@@ -91,7 +93,11 @@ export class AutoPauses implements PausesPort {
   isOn(): boolean {
     // A pause must be ended even if no destination can be paused any more. Otherwise it would apply again
     // later.
-    return this.#current().isOn || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
+    const view = this.#current()
+    view.isOn ??= [...view.read.destinations.values()].some(
+      (destination) => autoPauseMsOf(destination, this.#terms) > 0,
+    )
+    return view.isOn || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
   }
 
   situation(): Omit<PauseSituation, 'nowMs'> {
@@ -145,9 +151,8 @@ export class AutoPauses implements PausesPort {
   }
 
   #changed(): void {
-    const { catalog: before } = this.#current()
-    this.#view = undefined
-    const { catalog } = this.#current()
+    const before = this.#view?.catalog
+    const { catalog } = this.#current({ isOther: true })
     const paused = [...catalog.destinations.values()].flatMap(({ id, state }) =>
       state === 'auto_paused' ? [id] : [],
     )
@@ -158,14 +163,13 @@ export class AutoPauses implements PausesPort {
     if (catalog !== before) this.#listeners.tell()
   }
 
-  #current(): View {
+  /** `isOther`: the pauses or the gone hooks are other ones than before. */
+  #current({ isOther = false } = {}): View {
     const read = this.#options.file.current()
-    if (this.#view?.read === read) return this.#view
-    const catalog = withChanged(read, (destination) => this.#restrained(destination))
-    const isOn = [...read.destinations.values()].some(
-      (destination) => autoPauseMsOf(destination, this.#terms) > 0,
-    )
-    this.#view = { read, catalog, isOn }
+    const earlier = isOther ? undefined : this.#view
+    if (earlier?.read === read) return earlier
+    const catalog = withChangedSince(earlier, read, (destination) => this.#restrained(destination))
+    this.#view = { read, catalog, isOn: undefined }
     return this.#view
   }
 

@@ -69,6 +69,10 @@ export class GoneHooks {
     }
   }
 
+  get isEmpty(): boolean {
+    return this.#own.size === 0 && (this.#book?.knownGone.length ?? 0) === 0
+  }
+
   /** Returns the hooks of a destination that are gone, by their present contents. */
   of(destination: Destination): readonly string[] {
     if (this.#own.size === 0 && (this.#book?.goneOf(destination.id).size ?? 0) === 0) return none

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
+import { changedDestinations } from '../../catalog/next-catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
@@ -70,7 +71,7 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     for (const destinationId of destinationIds)
       recalls.order({ destinationId, messageId: undefined }, cause, Date.now())
   }
-  let before = catalog().destinations
+  let before = catalog()
   let orders: { readonly order: WorkerOrder; readonly atMs: number }[] = []
   feed.onRecord(({ key, value, timestampMs }) => {
     const order = decodeOrder(key, value)
@@ -89,8 +90,9 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     callBack(recoveries.look(pipeline.openHooks()), 'recovered')
   })
   pauses.onChange(() => {
-    const now = catalog().destinations
-    const changed = givenAnotherChance(before, now)
+    const now = catalog()
+    const ids = changedDestinations(before, now)
+    const changed = givenAnotherChance(before.destinations, now.destinations, ids)
     before = now
     callBack(changed, 'edited')
   })

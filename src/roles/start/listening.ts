@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { messageOf } from '../../kafka/wire/errors.ts'
 import { StartError } from './start-error.ts'
 
 /** The address on which a server listens. */
@@ -28,13 +29,20 @@ export async function listening<T>(server: Promise<T>, address: Listening): Prom
  * Tries to listen at an address, and throws if that isn't possible. Call this before other parts are started,
  * so that they don't have to be stopped again if the port is taken.
  */
-export async function refuseTakenPort(address: Listening): Promise<void> {
+async function refuseTakenPort(address: Listening): Promise<void> {
   const { host, port } = address
   const server = createServer()
   server.listen({ host, port })
   await listening(once(server, 'listening'), address)
   server.close()
   await once(server, 'close')
+}
+
+/** Does the same as `refuseTakenPort` for several addresses, and names all that are taken. */
+export async function refuseTakenPorts(addresses: readonly Listening[]): Promise<void> {
+  const tried = await Promise.allSettled(addresses.map((address) => refuseTakenPort(address)))
+  const problems = tried.flatMap((one) => (one.status === 'rejected' ? [messageOf(one.reason)] : []))
+  if (problems.length > 0) throw new StartError(problems.join('\n'))
 }
 
 function problemOf({ host, port, what, settings }: Listening, cause: unknown): string {

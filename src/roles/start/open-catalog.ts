@@ -3,6 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
 import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file.ts'
 import type { KnownCatalog } from '../../catalog/lost-entries.ts'
+import { changedDestinations, stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import { catalogVariables } from '../../config/read.ts'
 import type { Config } from '../../config/schema.ts'
@@ -62,17 +63,19 @@ async function openFromTopic({
   refuseEarlier(read.revision, await memory.known(), config)
   let isInForce = false
   const keep = (catalog: Catalog): void => {
-    if (isInForce) memory.keep(() => outlineOf(catalog))
+    // The topic itself shows whether it has lost objects, so the version is enough.
+    if (isInForce)
+      memory.keep(() => ({ version: catalog.version, sources: new Map(), destinations: new Map() }))
   }
   const topic = read.follow((catalog, before, { changes, by }) => {
-    showCatalog(metrics, catalog)
+    showCatalog(metrics, catalog.version, stateCountsOf(catalog))
     const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
     log.info({ version: catalog.version, ...count, by, changes }, 'the catalog has changed')
     keep(catalog)
     listeners.tell(catalog, before)
   })
   const first = topic.current()
-  showCatalog(metrics, first)
+  showCatalog(metrics, first.version, stateCountsOf(first))
   if (first.destinations.size === 0) log.warn({ topic: topicNames(config).catalog }, emptyTopic)
   metrics.catalogRefused.follow(() => (topic.refused() === undefined ? 0 : 1))
   return {
@@ -114,7 +117,7 @@ async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
     allowAddresses,
     known,
     onChange(catalog, before) {
-      showCatalog(metrics, catalog)
+      showCatalog(metrics, catalog.version, stateCountsOf(catalog))
       const was = { outline: outlineOf(before), catalog: before }
       const changes = changesBetween(was, { outline: outlineOf(catalog), catalog })
       const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
@@ -127,7 +130,7 @@ async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
     },
   })
   const first = file.current()
-  showCatalog(metrics, first)
+  showCatalog(metrics, first.version, stateCountsOf(first))
   if (known !== undefined && known.outline.version !== first.version) {
     const changes = changesBetween(known, { outline: outlineOf(first), catalog: first })
     log.info({ version: first.version, changes }, 'the catalog has changed since it was last in force here')
@@ -159,7 +162,9 @@ export function tellWaiting(
   waitingFor: (destinationId: string) => number,
   { now, before }: { readonly now: Catalog; readonly before: Catalog },
 ): void {
-  const removed = [...before.destinations.keys()].filter((id) => !now.destinations.has(id))
+  const removed = [...changedDestinations(before, now)].filter(
+    (id) => before.destinations.has(id) && !now.destinations.has(id),
+  )
   const waiting = removed.map((id) => [id, waitingFor(id)] as const).filter(([, count]) => count > 0)
   if (waiting.length === 0) return
   log.warn(

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { autoPauseMsOf, restrained, urlsDigestOf, withChanged } from '../../../src/catalog/auto-pause.ts'
+import { autoPauseMsOf, restrained, urlsDigestOf, withChangedSince } from '../../../src/catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../../src/catalog/catalog.ts'
+import { changedDestinations, nextCatalog } from '../../../src/catalog/next-catalog.ts'
 import { formatFault } from '../../../src/catalog/fault.ts'
 import { type ParsedCatalog, parseCatalog } from '../../../src/catalog/parse.ts'
 
@@ -67,7 +68,7 @@ function stateOf({ id, state }: Destination): readonly string[] {
 }
 
 function withPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {
-  return withChanged(catalog, (destination) =>
+  return withChangedSince(undefined, catalog, (destination) =>
     restrained(destination, { isPaused: isPaused(destination), goneHooks: [] }),
   )
 }
@@ -106,4 +107,39 @@ test('the digest of the URLs differs when a URL does, and not by their order or 
   expect(digestOf(`${one}, ${two}`)).toBe(digestOf(`${two}, ${one}`, 'maxInFlight: 1'))
   expect(digestOf(one)).not.toBe(digestOf(two))
   expect(digestOf(one)).not.toBe(digestOf(`${one}, ${two}`))
+})
+
+test('if a catalog was made from the earlier one, only the destinations in which they differ are changed', () => {
+  const lines = ['sources: [shop]', `hooks: [{ url: ${hook} }]`]
+  const before = catalogOf({ a: lines, b: lines, c: lines })
+  const asked: string[] = []
+  const pauseA = (destination: Destination): Destination => {
+    asked.push(destination.id)
+    return destination.id === 'a' ? { ...destination, state: 'auto_paused' } : destination
+  }
+  const earlier = { read: before, catalog: withChangedSince(undefined, before, pauseA) }
+  expect(asked.splice(0)).toEqual(['a', 'b', 'c'])
+  const other = catalogOf({ b: lines }).destinations.get('b')
+  const next = nextCatalog(
+    before,
+    {
+      sources: new Map(),
+      destinations: new Map([
+        ['b', other],
+        ['c', undefined],
+      ]),
+    },
+    '2',
+  )
+  const now = withChangedSince(earlier, next, pauseA)
+  expect(asked).toEqual(['b'])
+  expect([...now.destinations.values()].map(({ id, state }) => [id, state])).toEqual([
+    ['a', 'auto_paused'],
+    ['b', 'on'],
+  ])
+  expect(now.destinations.get('b')).toBe(other)
+  expect([...changedDestinations(earlier.catalog, now)]).toEqual(['b', 'c'])
+  // What nobody restrains is the catalog itself.
+  const untouched = { read: before, catalog: before }
+  expect(withChangedSince(untouched, next, (destination) => destination)).toBe(next)
 })

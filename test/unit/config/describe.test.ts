@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { describeConfig } from '../../../src/config/describe.ts'
+import { describeConfig, settingsOf } from '../../../src/config/describe.ts'
 import { readConfig, type ConfigInput } from '../../../src/config/read.ts'
 import { configKeys } from '../../../src/config/schema.ts'
 
@@ -47,4 +47,20 @@ it('shows values as a variable would take them', () => {
       .map(({ key, value }) => [configKeys.find(({ name }) => name === key)?.variable ?? '', value]),
   )
   expect(described({ env }).map(({ value }) => value)).toEqual(rows.map(({ value }) => value))
+})
+
+it('writes the settings that differ from their defaults so that they are read as the same', () => {
+  const env = {
+    SLUICE_KAFKA_BROKERS: 'a:9092,b:9092',
+    SLUICE_TOPICS_DEVELOPMENT: 'true',
+    SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
+    SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8,::1/128',
+    SLUICE_KAFKA_SASL_MECHANISM: 'plain',
+    SLUICE_KAFKA_SASL_USERNAME: 'me',
+    SLUICE_KAFKA_SASL_PASSWORD: 'hunter2',
+  }
+  const read = readConfig({ env })
+  const settings = settingsOf(read.ok ? read.config : expect.fail(read.message))
+  const { SLUICE_KAFKA_SASL_PASSWORD: _, ...plain } = env
+  expect(settings).toEqual(plain)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { catalogVariables, readConfig, type ConfigInput } from '../../../src/config/read.ts'
+import { catalogVariables, isGiven, readConfig, type ConfigInput } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'
 
 function read(input: ConfigInput): Config {
@@ -25,6 +25,26 @@ describe('readConfig', () => {
       ['http.port', 'flag --http-port'],
       ['log.level', 'default'],
     ])
+  })
+
+  it('takes what stands in for the defaults, unless a variable or a flag is given', () => {
+    const standIns = {
+      origin: '.sluice/running.json',
+      values: { SLUICE_HTTP_PORT: '1', SLUICE_HTTP_HOST: '127.0.0.9', SLUICE_LOG_LEVEL: 'warn' },
+    }
+    const env = { SLUICE_HTTP_HOST: '127.0.0.1' }
+    const result = readConfig({ env, flags: { logLevel: 'error' }, standIns })
+    expect(result).toMatchObject({
+      ok: true,
+      config: { http: { host: '127.0.0.1', port: 1 }, log: { level: 'error' } },
+    })
+    expect(result.ok && [result.sources.get('http.port'), result.sources.get('http.host')]).toEqual([
+      '.sluice/running.json',
+      'env SLUICE_HTTP_HOST',
+    ])
+    expect(isGiven('http.host', { env })).toBe(true)
+    expect(isGiven('http.port', { env })).toBe(false)
+    expect(isGiven('log.level', { env, flags: { logLevel: 'error' } })).toBe(true)
   })
 
   it('takes KAFKA_BROKERS when its own variable is not set', () => {

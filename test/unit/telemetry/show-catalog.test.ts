@@ -2,13 +2,12 @@ import { expect, test } from 'vitest'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 import { showCatalog, showDestinations } from '../../../src/telemetry/show-state.ts'
 
-const destinations = (...states: ('on' | 'paused' | 'auto_paused' | 'off')[]) =>
-  new Map(states.map((state, place) => [String(place), { state }]))
+const none = { on: 0, paused: 0, auto_paused: 0, off: 0 }
 
 test('only the version in force is shown, and its destinations by state, also those of which there is none', async () => {
   const metrics = createWorkerMetrics({ perDestination: false })
-  showCatalog(metrics, { version: 'aaaaaaaaaaaa', destinations: destinations('on', 'off', 'on') })
-  showCatalog(metrics, { version: 'bbbbbbbbbbbb', destinations: destinations('paused') })
+  showCatalog(metrics, 'aaaaaaaaaaaa', { ...none, on: 2, off: 1 })
+  showCatalog(metrics, 'bbbbbbbbbbbb', { ...none, paused: 1 })
   const { values: versions } = await metrics.catalogInfo.get()
   expect(versions.map(({ labels, value }) => [labels.version, value])).toEqual([['bbbbbbbbbbbb', 1]])
   const { values: states } = await metrics.destinations.get()
@@ -22,8 +21,8 @@ test('only the version in force is shown, and its destinations by state, also th
 
 test('a pause shows in the states', async () => {
   const metrics = createWorkerMetrics({ perDestination: false })
-  showCatalog(metrics, { version: 'aaaaaaaaaaaa', destinations: destinations('on', 'on') })
-  showDestinations(metrics, { destinations: destinations('on', 'auto_paused') })
+  showCatalog(metrics, 'aaaaaaaaaaaa', { ...none, on: 2 })
+  showDestinations(metrics, { ...none, on: 1, auto_paused: 1 })
   const { values: states } = await metrics.destinations.get()
   expect(states.map(({ labels, value }) => [labels.state, value])).toContainEqual(['auto_paused', 1])
 })

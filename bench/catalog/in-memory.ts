@@ -1,0 +1,130 @@
+import { withChangedSince } from '../../src/catalog/auto-pause.ts'
+import type { Catalog, Destination } from '../../src/catalog/catalog.ts'
+import { changedDestinations, stateCountsOf } from '../../src/catalog/next-catalog.ts'
+import { Definitions } from '../../src/catalog-log/definitions.ts'
+import { Entries } from '../../src/catalog-log/entries.ts'
+import { newKeyLine, readKeys } from '../../src/catalog-log/keys.ts'
+import { CatalogLog } from '../../src/catalog-log/log.ts'
+import { RecordSeals } from '../../src/catalog-log/record.ts'
+import type { WholeRecord, WrittenRecord } from '../../src/message/records.ts'
+import { givenAnotherChance } from '../../src/recall/edited-destinations.ts'
+import { BenchmarkFailure } from '../support/failure.ts'
+import { heapBytes } from '../support/heap.ts'
+
+export type Loaded = {
+  /** The CPU time from the records of the topic to the catalog, in seconds. */
+  readonly cpuS: number
+  /** What the process keeps of a destination, in bytes. */
+  readonly bytesEach: number
+  /** The CPU time of a change of one destination, from its records to the catalog, in milliseconds. */
+  readonly changeCpuMs: number
+}
+
+const installation = 'bench'
+const changes = 50
+
+/** Loads a catalog from the records of its topic, and then changes one destination after the other. */
+export function loadCatalog(destinations: number): Loaded {
+  const read = readKeys(newKeyLine())
+  if (!read.ok) throw new BenchmarkFailure(read.problem)
+  const { keys } = read
+  const seals = new RecordSeals(installation, keys)
+  const definitions = new Definitions(installation, keys)
+  const records = recordsOf(destinations, seals, definitions)
+
+  const before = heapBytes()
+  const startedUs = cpuUs()
+  const log = new CatalogLog(seals, refuse)
+  for (const record of records) log.take(record)
+  const entries = new Entries({ definitions, topic: installation, onUnusable: refuse })
+  let catalog: Catalog = entries.all(log)
+  const cpuS = (cpuUs() - startedUs) / 1e6
+  const bytesEach = (heapBytes() - before) / destinations
+
+  let offset = records.length
+  const changing = Array.from({ length: changes }, (_, index) => {
+    const revision = 2 + index
+    const written = [
+      destinationRecord(`d${index}`, revision, seals, definitions),
+      seals.head({
+        revision,
+        changeId: 'c',
+        atMs: 0,
+        by: 'b',
+        counts: { source: 1, destination: destinations },
+      }),
+    ]
+    return written.map((record) => wholeOf(record, offset++))
+  })
+  // What a worker does with each catalog: it leaves out what is paused, counts, and looks what was edited.
+  let inForce = withChangedSince(undefined, catalog, keep)
+  stateCountsOf(inForce)
+  const changedUs = cpuUs()
+  for (const pair of changing)
+    for (const record of pair) {
+      const set = log.take(record)
+      if (set === undefined) continue
+      const earlier = { read: catalog, catalog: inForce }
+      catalog = entries.next(catalog, [set])
+      inForce = withChangedSince(earlier, catalog, keep)
+      stateCountsOf(inForce)
+      const ids = changedDestinations(earlier.catalog, inForce)
+      givenAnotherChance(earlier.catalog.destinations, inForce.destinations, ids)
+    }
+  if (catalog.destinations.size !== destinations) throw new BenchmarkFailure('a destination is missing')
+  return { cpuS, bytesEach, changeCpuMs: (cpuUs() - changedUs) / 1e3 / changes }
+}
+
+function refuse(problem: unknown): never {
+  throw new BenchmarkFailure(`a record is refused: ${JSON.stringify(problem)}`)
+}
+
+function keep(destination: Destination): Destination {
+  return destination
+}
+
+function recordsOf(count: number, seals: RecordSeals, definitions: Definitions): readonly WholeRecord[] {
+  const written = [
+    seals.write('source/shop', { id: 'shop' }, 1),
+    ...Array.from({ length: count }, (_, index) => destinationRecord(`d${index}`, 1, seals, definitions)),
+    seals.head({ revision: 1, changeId: 'c', atMs: 0, by: 'b', counts: { source: 1, destination: count } }),
+  ]
+  return written.map(wholeOf)
+}
+
+/** Returns the record of a destination with a secret and a header, as most have them. */
+function destinationRecord(
+  id: string,
+  revision: number,
+  seals: RecordSeals,
+  definitions: Definitions,
+): WrittenRecord {
+  const plain = {
+    id,
+    sources: ['shop'],
+    sharedSecret: `whsec-of-${id}-${revision}`,
+    hooks: [{ url: `https://${id}.example.com/hook`, headers: { Authorization: `Bearer ${id}` } }],
+  }
+  const name = { kind: 'destination', id } as const
+  return seals.write(
+    `destination/${id}`,
+    definitions.stored(name, plain, { earlier: undefined, atMs: 0 }),
+    revision,
+  )
+}
+
+function wholeOf({ key, value, headers = {} }: WrittenRecord, offset: number): WholeRecord {
+  const texts = Object.entries(headers).map(([name, text]) => [name, Buffer.from(String(text))] as const)
+  return {
+    offset,
+    key: Buffer.from(String(key)),
+    value: value === null ? null : Buffer.from(String(value)),
+    headers: Object.fromEntries(texts),
+    timestampMs: 0,
+  }
+}
+
+function cpuUs(): number {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}

@@ -1,0 +1,132 @@
+import type { Catalog, Destination, DestinationState, Source } from './catalog.ts'
+import { patched } from './patched-map.ts'
+
+/** Entries by id that take the place of those of an earlier catalog. `undefined`: the entry is removed. */
+export type CatalogPatch = {
+  readonly sources: ReadonlyMap<string, Source | undefined>
+  readonly destinations: ReadonlyMap<string, Destination | undefined>
+}
+
+/** The ids of the entries in which two catalogs may differ. */
+export type CatalogDifference = {
+  readonly sources: ReadonlySet<string>
+  readonly destinations: ReadonlySet<string>
+}
+
+const origins = new WeakMap<
+  Catalog,
+  { readonly before: WeakRef<Catalog>; readonly difference: CatalogDifference }
+>()
+
+/**
+ * Makes the next catalog from the present one. This takes as long as the patch is large, and not as the
+ * catalog: only the lists of destinations of the sources concerned are made anew.
+ */
+export function nextCatalog(before: Catalog, patch: CatalogPatch, version: string): Catalog {
+  const sources = patched(before.sources, patch.sources)
+  const destinations = patched(before.destinations, patch.destinations)
+  const catalog = {
+    sources,
+    destinations,
+    destinationsBySource: patched(before.destinationsBySource, listsOf(before, patch, destinations)),
+    version,
+  }
+  const difference = {
+    sources: new Set(patch.sources.keys()),
+    destinations: new Set(patch.destinations.keys()),
+  }
+  origins.set(catalog, { before: new WeakRef(before), difference })
+  return catalog
+}
+
+/**
+ * Returns what may differ between a catalog and the one that it was made from by `nextCatalog`. Returns
+ * `undefined` if it was made in another way: then everything may differ.
+ */
+export function differenceBetween(before: Catalog, now: Catalog): CatalogDifference | undefined {
+  if (before === now) return same
+  const origin = origins.get(now)
+  return origin?.before.deref() === before ? origin.difference : undefined
+}
+
+const same: CatalogDifference = { sources: new Set(), destinations: new Set() }
+
+/** Returns the ids of the destinations in which two catalogs may differ. */
+export function changedDestinations(before: Catalog, now: Catalog): Iterable<string> {
+  return (
+    differenceBetween(before, now)?.destinations ??
+    new Set([...before.destinations.keys(), ...now.destinations.keys()])
+  )
+}
+
+export type StateCounts = Readonly<Record<DestinationState, number>>
+
+const counted = new WeakMap<Catalog, StateCounts>()
+
+/** Returns how many destinations of a catalog are in each state. */
+export function stateCountsOf(catalog: Catalog): StateCounts {
+  const known = counted.get(catalog)
+  if (known !== undefined) return known
+  const origin = origins.get(catalog)
+  const before = origin?.before.deref()
+  const former = before && counted.get(before)
+  const counts = { on: 0, off: 0, paused: 0, auto_paused: 0, ...former }
+  if (origin === undefined || before === undefined || former === undefined) {
+    for (const { state } of catalog.destinations.values()) counts[state]++
+  } else {
+    for (const id of origin.difference.destinations) {
+      const [was, is] = [before.destinations.get(id), catalog.destinations.get(id)]
+      if (was !== undefined) counts[was.state]--
+      if (is !== undefined) counts[is.state]++
+    }
+  }
+  counted.set(catalog, counts)
+  return counts
+}
+
+/** Returns the lists of destinations of the sources that a patch concerns. */
+function listsOf(
+  before: Catalog,
+  { sources, destinations: changed }: CatalogPatch,
+  destinations: Catalog['destinations'],
+): ReadonlyMap<string, readonly Destination[] | undefined> {
+  const lists = new Map<string, readonly Destination[] | undefined>()
+  for (const [id, source] of sources) {
+    if (source === undefined) lists.set(id, undefined)
+    else if (!before.destinationsBySource.has(id)) lists.set(id, connectedTo(id, destinations))
+  }
+  const concerned = new Set<string>()
+  for (const [id, now] of changed)
+    for (const source of [...(before.destinations.get(id)?.sources ?? []), ...(now?.sources ?? [])])
+      concerned.add(source)
+  for (const id of concerned) {
+    const list = before.destinationsBySource.get(id)
+    if (list !== undefined && !lists.has(id)) lists.set(id, listWith(list, id, changed))
+  }
+  return lists
+}
+
+function connectedTo(sourceId: string, destinations: Catalog['destinations']): readonly Destination[] {
+  return [...destinations.values()].filter(({ sources }) => sources.includes(sourceId))
+}
+
+/** Returns the list of a source with changed destinations. They keep their places, and new ones come last. */
+function listWith(
+  list: readonly Destination[],
+  sourceId: string,
+  changed: CatalogPatch['destinations'],
+): readonly Destination[] {
+  const isConnected = (destination: Destination | undefined): destination is Destination =>
+    destination?.sources.includes(sourceId) === true
+  const kept = new Set<string>()
+  const next: Destination[] = []
+  for (const destination of list) {
+    const { id } = destination
+    const now = changed.has(id) ? changed.get(id) : destination
+    if (!isConnected(now)) continue
+    if (now !== destination) kept.add(id)
+    next.push(now)
+  }
+  for (const [id, now] of changed) if (isConnected(now) && !kept.has(id)) next.push(now)
+  return next
+}
