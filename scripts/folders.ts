@@ -374,6 +374,14 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: '`sluice audience`',
         imports: ['command'],
       },
+      catalog: {
+        about: '`sluice catalog`, `sluice apply`',
+        imports: ['command'],
+      },
+      sources: {
+        about: '`sluice sources`',
+        imports: ['command'],
+      },
       destinations: {
         about: '`sluice destinations`',
         imports: ['command'],
@@ -392,7 +400,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'the program with all commands, and those that need one file',
-        imports: ['command', 'audience', 'destinations', 'log', 'replay', 'topics'],
+        imports: ['command', 'audience', 'catalog', 'sources', 'destinations', 'log', 'replay', 'topics'],
       },
     },
   },

@@ -70,6 +70,11 @@ export type AdminCall =
   | 'list_tokens'
   | 'create_token'
   | 'remove_token'
+  | 'list_catalog_changes'
+  | 'show_catalog_change'
+  | 'undo_catalog_change'
+  | 'rotate_secret'
+  | 'end_secret'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 
 /** A parameter of a path or a query. Its value is always text. */

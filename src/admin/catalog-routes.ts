@@ -8,6 +8,8 @@ const id = (kind: string, example: string): Parameter => ({
   example,
 })
 
+export const ofDestination = id('destination', 'crm')
+
 const ifMatch: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 100 },
   description:
@@ -19,7 +21,7 @@ const ifNoneMatch: Parameter = {
   description: '`*`: make a new object. If there is one, the answer is 412. Send this or `If-Match`.',
   example: '*',
 }
-const dryRun: Parameter = {
+export const dryRun: Parameter = {
   schema: { type: 'string', enum: ['true', 'false'] },
   description: '`true`: judge the change, and change nothing.',
   example: 'true',

@@ -154,6 +154,7 @@ const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   outdated: 'The destination "crm" exists in version 4712, and not as you have seen it: look at it again.',
   faulty:
     'The change has a fault, so nothing was changed: destination/crm: sources[0]: names the source "shopp", which is not in the catalog; add it to sources, or name one of shop',
+  other_request: 'Another request had this Idempotency-Key within the last day: send a new key.',
   no_condition:
     'Send If-Match with the ETag of the object that you have seen, or If-None-Match: * to make a new one.',
   too_large: 'Send a body of at most 64 KiB.',

@@ -11,6 +11,7 @@ export const problems = {
   unknown_type: [415, 'The body is no JSON'],
   answer_too_large: [422, 'The answer is too large'],
   faulty: [422, 'The change has faults'],
+  other_request: [422, 'The key belongs to another request'],
   no_condition: [428, 'A condition is needed'],
   busy: [429, 'Too much at once'],
   head_too_large: [431, 'The URL or the headers are too large'],

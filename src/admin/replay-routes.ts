@@ -1,4 +1,5 @@
 import type { AdminRoute } from './admin-route.ts'
+import { idempotent } from './idempotency.ts'
 import { limited } from './limited.ts'
 
 const id = '20260723-151500-3f9a2c'
@@ -235,10 +236,11 @@ export const replayRoutes: readonly AdminRoute[] = [
     summary: 'Send again',
     description:
       'What another replay has sent, or is about to, is left out, unless `again` is true. Counts as a preview does, and then makes the workers send the records again. If the time is too short to count all records, the replay is created nevertheless, and `counted` is null.',
+    headers: idempotent,
     body: { schema: orderSchema, example: { selection, perSecond: 200 } },
     status: 201,
     answer: { schema: replaySchema, example: { ...replayExample, state: 'waiting' } },
-    problems: ['conflict', 'busy'],
+    problems: ['conflict', 'busy', 'other_request'],
   },
   {
     call: 'list_replays',

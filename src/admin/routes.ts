@@ -1,11 +1,13 @@
 import type { AdminRoute } from './admin-route.ts'
 import { auditRoute } from './audit-route.ts'
+import { catalogHistoryRoutes } from './catalog-history-routes.ts'
 import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { scopeSchema, tokenRoutes } from './token-routes.ts'
+import { rotateRoutes } from './rotate-routes.ts'
 
 /** The table of all calls that `sluice admin` answers. */
 export const adminRoutes: readonly AdminRoute[] = [
@@ -54,5 +56,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...destinationRoutes,
   ...catalogRoutes,
   ...tokenRoutes,
+  ...rotateRoutes,
+  ...catalogHistoryRoutes,
   auditRoute,
 ]

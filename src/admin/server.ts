@@ -8,6 +8,7 @@ import { type AdminAnswer, missing, noToken, problem } from './problem.ts'
 import { isScoped, type TokenScope } from './scope.ts'
 import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
+import { idempotencyHeader } from './idempotency.ts'
 import { mayDo, shareOf, type Token } from './tokens.ts'
 
 declare module 'fastify' {
@@ -25,6 +26,8 @@ export type AdminRequest = {
   readonly query: Readonly<Record<string, string>>
   readonly body: unknown
   readonly conditions: Conditions
+  /** Absent: each request is carried out. */
+  readonly idempotencyKey?: string | undefined
   readonly token: Omit<Token, 'digest'>
   /** Returns false once the token has ended or was revoked, which may be while a call waits. */
   readonly isInForce: () => boolean
@@ -196,7 +199,9 @@ class Server implements AdminServer {
       const now = this.#tokenOf(request)
       return now !== undefined && mayDo(now, route.right)
     }
-    const given = { params, query, body, conditions, token, isInForce }
+    const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
+    if (key !== undefined && !isIdempotencyKey(key)) return badKey
+    const given = { params, query, body, conditions, idempotencyKey: key, token, isInForce }
     const answer = await this.#options.calls[route.call](given)
     // What was only read isn't shown any more. What was done is told.
     return route.right === 'read' && !isInForce() ? noToken : answer
@@ -287,6 +292,10 @@ function faultOf({ message, validation, validationContext = 'body' }: FastifyErr
     : message
 }
 
+function isIdempotencyKey(key: string | readonly string[]): key is string {
+  return typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)
+}
+
 function schemaOf({ params, query, body }: AdminRoute): object {
   return {
     ...(params !== undefined && { params: objectOf(params, true) }),
@@ -309,6 +318,10 @@ const notScoped = 'This concerns the whole installation, and the token has a sco
 const unread = problem(
   'busy',
   'Answers to this token, or all answers, that nobody has read yet take too much memory: read them, and try again.',
+)
+const badKey = problem(
+  'bad_request',
+  'Send an Idempotency-Key of 1 to 255 visible ASCII characters: see /openapi.json.',
 )
 const tooMuch = problem('answer_too_large', 'Ask for less: less time, fewer records, or one destination.')
 const unknownPath = problem(

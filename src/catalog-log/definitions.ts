@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import isEqual from 'fast-deep-equal'
 import { formatPath } from '../catalog/fault.ts'
 import { readHookUrl } from '../catalog/hook-url.ts'
 import { listOf, recordOf } from '../catalog/plain-data.ts'
@@ -41,6 +42,12 @@ export class Definitions {
     })
   }
 
+  /** Returns true if two stored definitions have the same content, however it is sealed. */
+  isSame(name: ObjectName, one: Definition | undefined, other: Definition | undefined): boolean {
+    if (one === undefined || other === undefined) return one === other
+    return isEqual(one, other) || isEqual(this.plain(name, one), this.plain(name, other))
+  }
+
   /**
    * Returns a definition as people see it: each secret is `${kept:TIME:ID}`, which says since when it is set,
    * and keeps it if it is written back. `showsUrls`: the paths of URLs aren't hidden.
@@ -79,11 +86,14 @@ export class Definitions {
         return text
       }
       if (found === undefined) return refuse('keeps a value that is not set')
-      try {
-        return escaped(this.#open(found, name, place))
-      } catch {
-        return refuse('keeps a value that was set for another field or host')
+      for (const field of fieldsOf(at.field)) {
+        try {
+          return escaped(this.#open(found, name, { ...place, field }))
+        } catch (error) {
+          if (!(error instanceof SealError)) throw error
+        }
       }
+      return refuse('keeps a value that was set for another field or host')
     })
     return { plain: withHookIds(plain, given, variables), faults }
   }
@@ -134,6 +144,11 @@ export class Definitions {
     const origin = hookUrl.split(' ')[0] ?? ''
     return { installation: this.#installation, object: keyOf(name), field, origin }
   }
+}
+
+/** Returns the fields from which a field may keep a value. The next secret becomes the secret. */
+function fieldsOf(field: string): readonly string[] {
+  return field === 'sharedSecret' ? [field, 'nextSharedSecret'] : [field]
 }
 
 /** Returns the sealed part of a stored text. */

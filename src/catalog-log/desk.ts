@@ -6,9 +6,11 @@ import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
 import type { Definitions } from './definitions.ts'
+import type { ObjectDifference } from './difference.ts'
+import { historyRecords } from './history.ts'
 import { type Accepted, type Edit, judge, type Judged } from './judge.ts'
-import { CatalogLog, type ChangeSet, type RefusedRecord } from './log.ts'
-import { keyOf, type ObjectName } from './names.ts'
+import { type AskedChange, CatalogLog, type ChangeSet, type RefusedRecord } from './log.ts'
+import { isEntry, keyOf, type ObjectName } from './names.ts'
 import type { CatalogPiece } from './read.ts'
 import type { RecordSeals } from './record.ts'
 
@@ -18,23 +20,32 @@ export type DeskOptions = {
   readonly read: (from: number) => AsyncIterable<CatalogPiece>
   readonly seals: RecordSeals
   readonly definitions: Definitions
+  /** The topic to which each change is written too, with its objects before and after. */
+  readonly historyTopic: string
   readonly allowAddresses: readonly string[]
   readonly quotas?: readonly Quota[]
   readonly onRefused: (refused: RefusedRecord) => void
   /** Makes the records of the audit trail, which are written in the same transaction. */
   readonly audited: (change: {
     readonly by: string
-    readonly changed: readonly ChangedObject[]
     readonly note: string | undefined
+    readonly changed: readonly ChangedObject[]
   }) => PartitionRecords
 }
+
+/** What makes a request the same as an earlier one. */
+export type Once = { readonly changeId: string; readonly request: string }
 
 export type Change = {
   /** All of these are made, or none. An object is named once. */
   readonly edits: readonly Edit[]
   readonly by: string
-  /** What the audit trail says of the change, in place of the names of its objects. */
-  readonly note?: string
+  /** What the change is, in words, for the audit trail. */
+  readonly note?: string | undefined
+  /** Makes the change at most once a day: the id of the change, and the digest of what is asked for. */
+  readonly once?: Once | undefined
+  /** The revision that this change undoes, for the history. */
+  readonly undoes?: number | undefined
   readonly variables?: Variables
   /** True: judges the change, and writes nothing. */
   readonly isDryRun?: boolean
@@ -50,8 +61,16 @@ export type ChangedObject = {
 }
 
 export type ChangeAnswer =
-  | { readonly ok: true; readonly revision: number; readonly changed: readonly ChangedObject[] }
+  | {
+      readonly ok: true
+      readonly revision: number
+      readonly changed: readonly ChangedObject[]
+      /** The objects that differ, as they are stored. */
+      readonly differences: readonly ObjectDifference[]
+    }
   | Extract<Judged, { ok: false }>
+  /** A change with this id was made before. */
+  | { readonly ok: false; readonly kind: 'asked'; readonly asked: AskedChange }
   /** Other processes write all the time. */
   | { readonly ok: false; readonly kind: 'busy' }
   /** The topic has lost records. */
@@ -144,7 +163,7 @@ export class CatalogDesk {
       if (!pen.isHeld && batch.open.some(({ isDryRun }) => isDryRun !== true)) await pen.take()
       await this.#read()
       const sets = this.#setsOf(planned)
-      if (sets !== undefined) return answerAll(planned, sets)
+      if (sets !== undefined) return this.#answerFound(planned, sets)
       batch.isDoubtful = false
       planned = this.#plan(batch.open)
       batch.open = planned.map(({ waiting }) => waiting)
@@ -159,6 +178,15 @@ export class CatalogDesk {
     }
     if (batch.isDoubtful) throw new Error('other processes write all the time')
     for (const { resolve } of batch.open) resolve({ ok: false, kind: 'busy' })
+  }
+
+  /** Answers changes that were found in the topic. Another process may have made one with the same id. */
+  #answerFound(planned: readonly Planned[], sets: readonly Written[]): void {
+    for (const { waiting } of planned) {
+      const asked = waiting.once && this.#log.asked(waiting.once.changeId)
+      if (asked !== undefined) waiting.resolve({ ok: false, kind: 'asked', asked })
+    }
+    answerAll(planned, sets)
   }
 
   async #read(): Promise<void> {
@@ -191,12 +219,17 @@ export class CatalogDesk {
     const planned: Planned[] = []
     const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
-      const { edits, isDryRun = false } = waiting
-      const keys = edits.map(({ name }) => keyOf(name))
+      const { edits, once, isDryRun = false } = waiting
+      const keys = [...edits.map(({ name }) => keyOf(name)), ...(once === undefined ? [] : [once.changeId])]
       // The rules about sources concern all objects.
       const isAlone = [...taken, ...keys].some((key) => key.startsWith('source/'))
       if (taken.size > 0 && (isAlone || keys.some((key) => taken.has(key)))) {
         this.#waiting.push(waiting)
+        continue
+      }
+      const asked = once && this.#log.asked(once.changeId)
+      if (asked !== undefined) {
+        waiting.resolve({ ok: false, kind: 'asked', asked })
         continue
       }
       const judged = this.#judge(waiting, coming)
@@ -205,12 +238,21 @@ export class CatalogDesk {
         continue
       }
       const what = this.#whatOf(edits, judged.accepted)
-      if (isDryRun || judged.accepted.length === 0) waiting.resolve(this.#presentAnswer(edits, what))
-      else {
+      if (isDryRun || judged.accepted.length === 0) {
+        const changed = this.#presentOf(edits, what)
+        const differences = differencesOf(judged.accepted)
+        waiting.resolve({ ok: true, revision: this.#log.head?.revision ?? 0, changed, differences })
+      } else {
         for (const key of keys) taken.add(key)
         for (const { name, definition } of judged.accepted) coming.set(keyOf(name), definition)
         const present = new Map(keys.map((key) => [key, this.#log.all.get(key)?.version]))
-        planned.push({ waiting, accepted: judged.accepted, what, present, changeId: randomUUID() })
+        planned.push({
+          waiting,
+          accepted: judged.accepted,
+          what,
+          present,
+          changeId: once?.changeId ?? randomUUID(),
+        })
       }
     }
     return planned
@@ -229,7 +271,7 @@ export class CatalogDesk {
 
   /** Writes changes in one transaction. Returns the revision of each, and the versions of its objects. */
   async #write(planned: readonly Planned[]): Promise<readonly Written[]> {
-    const { seals, pen, audited } = this.#options
+    const { seals, pen, audited, historyTopic } = this.#options
     let revision = this.#log.head?.revision ?? firstRevision()
     const counts = { ...this.#log.counts }
     const records: WrittenRecord[] = []
@@ -241,11 +283,18 @@ export class CatalogDesk {
         counts[name.kind] += change === 'created' ? 1 : change === 'removed' ? -1 : 0
         records.push(seals.write(keyOf(name), definition ?? null, revision))
       }
-      records.push(
-        seals.head({ revision, changeId, atMs: Date.now(), by: waiting.by, counts: { ...counts } }),
-      )
-      const { changed } = this.#presentAnswer(waiting.edits, what)
-      trail.push(audited({ by: waiting.by, changed, note: waiting.note }))
+      const { by, note, undoes, once, edits } = waiting
+      const made = { revision, changeId, atMs: Date.now(), by }
+      records.push(seals.head({ ...made, request: once?.request, counts: { ...counts } }))
+      trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }))
+      // A token that was revoked must not come back by an undo.
+      const objects = differencesOf(accepted.filter(({ name }) => isEntry(name)))
+      if (objects.length > 0)
+        trail.push({
+          topic: historyTopic,
+          partition: 0,
+          records: historyRecords(seals, { ...made, undoes, objects }),
+        })
       this.#looked.set(changeId, undefined)
     }
     const offsets = await pen.write(records, inOnePlace(trail))
@@ -259,13 +308,12 @@ export class CatalogDesk {
     })
   }
 
-  /** Returns the answer to a change that writes nothing. */
-  #presentAnswer(edits: readonly Edit[], what: Planned['what']): Extract<ChangeAnswer, { ok: true }> {
-    const changed = edits.map(({ name }): ChangedObject => {
+  /** Returns what a change makes of its objects, with their present versions. */
+  #presentOf(edits: readonly Edit[], what: Planned['what']): readonly ChangedObject[] {
+    return edits.map(({ name }) => {
       const key = keyOf(name)
       return { name, what: what.get(key) ?? 'unchanged', version: this.#log.all.get(key)?.version }
     })
-    return { ok: true, revision: this.#log.head?.revision ?? 0, changed }
   }
 
   #whatOf(edits: readonly Edit[], accepted: readonly Accepted[]): Planned['what'] {
@@ -284,7 +332,7 @@ export class CatalogDesk {
 
 /** Answers changes that were written. */
 function answerAll(planned: readonly Planned[], written: readonly Written[]): void {
-  for (const [index, { waiting, what, present }] of planned.entries()) {
+  for (const [index, { waiting, accepted, what, present }] of planned.entries()) {
     const { revision, versions } = written[index] ?? { revision: 0, versions: new Map<string, number>() }
     const changed = waiting.edits.map(({ name }): ChangedObject => {
       const key = keyOf(name)
@@ -292,8 +340,12 @@ function answerAll(planned: readonly Planned[], written: readonly Written[]): vo
       const version = made === 'removed' ? undefined : (versions.get(key) ?? present.get(key))
       return { name, what: made, version }
     })
-    waiting.resolve({ ok: true, revision, changed })
+    waiting.resolve({ ok: true, revision, changed, differences: differencesOf(accepted) })
   }
+}
+
+function differencesOf(accepted: readonly Accepted[]): readonly ObjectDifference[] {
+  return accepted.map(({ name, before, definition }) => ({ name, before, after: definition }))
 }
 
 function writtenOf({ head, put }: ChangeSet): Written {

@@ -11,15 +11,22 @@ import { quotaFaults } from './quotas.ts'
 
 /**
  * A change of one object. `base`: the version of the object that the author has seen, or `none` if it must
- * not exist. Absent: whatever is there.
+ * not exist. Absent: whatever is there. `restore`: brings back a definition as it was stored earlier.
  */
 export type Edit = { readonly name: ObjectName; readonly base?: number | 'none' } & (
   | { readonly op: 'put'; readonly given: Definition }
+  | { readonly op: 'restore'; readonly stored: Definition }
   | { readonly op: 'remove' }
 )
 
-/** An edit that is allowed. `definition`: `undefined` removes the object. */
-export type Accepted = { readonly name: ObjectName; readonly definition: Definition | undefined }
+/**
+ * An edit that is allowed. `definition`: `undefined` removes the object. `before`: `undefined` if it is new.
+ */
+export type Accepted = {
+  readonly name: ObjectName
+  readonly before: Definition | undefined
+  readonly definition: Definition | undefined
+}
 
 export type Judged =
   | { readonly ok: true; readonly accepted: readonly Accepted[] }
@@ -72,12 +79,15 @@ export function judge(
   if (faults.length === 0) faults.push(...quotaFaults(names, after, { objects, coming, quotas }))
   if (faults.length > 0) return { ok: false, kind: 'faulty', faults }
   const { definitions, atMs, isRepair = false } = options
-  const accepted = edits.flatMap(({ name }): Accepted[] => {
+  const accepted = edits.flatMap((edit): Accepted[] => {
+    const { name } = edit
+    const before = objects.get(keyOf(name))?.definition
     const plain = after.get(keyOf(name))
-    if (plain === undefined) return [{ name, definition: undefined }]
-    const earlier = objects.get(keyOf(name))?.definition
+    if (plain === undefined) return [{ name, before, definition: undefined }]
+    // What is restored keeps the times at which its secrets were set.
+    const earlier = edit.op === 'restore' ? edit.stored : before
     const definition = definitions.stored(name, plain, { earlier, atMs })
-    return isEqual(definition, earlier) && !isRepair ? [] : [{ name, definition }]
+    return isEqual(definition, before) && !isRepair ? [] : [{ name, before, definition }]
   })
   return { ok: true, accepted }
 }
@@ -89,6 +99,7 @@ function plainOf(
 ): Definition | undefined {
   const { name } = edit
   if (edit.op === 'remove') return undefined
+  if (edit.op === 'restore') return definitions.plain(name, edit.stored)
   const earlier = objects.get(keyOf(name))?.definition
   const filled = definitions.fill(name, edit.given, { earlier, variables })
   for (const { path, problem, advice } of filled.faults)

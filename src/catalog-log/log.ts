@@ -4,6 +4,7 @@ import {
   type ObjectKind,
   headKey,
   isEntry,
+  keyOf,
   nameOf,
   objectKinds,
 } from './names.ts'
@@ -28,6 +29,22 @@ export type ChangeSet = {
   readonly removed: readonly ObjectName[]
 }
 
+/** A change that a request with a key has asked for. */
+export type AskedChange = {
+  readonly revision: number
+  readonly atMs: number
+  /** The digest of the request. */
+  readonly request: string
+  /** The versions of the objects that it made, by key. */
+  readonly versions: ReadonlyMap<string, number>
+}
+
+/**
+ * How long a request with a key is remembered, in milliseconds. The heads of the last day are all there,
+ * because the topic compacts nothing younger (`min.compaction.lag.ms`).
+ */
+export const rememberedMs = 24 * 3_600_000
+
 /** A record that was not used, and why. */
 export type RefusedRecord = { readonly offset: number; readonly key: string; readonly problem: string }
 
@@ -41,6 +58,8 @@ export class CatalogLog {
   readonly #all = new Map<string, StoredObject>()
   readonly #entries = new Map<string, StoredEntry>()
   readonly #counts: Record<ObjectKind, number> = { source: 0, destination: 0, token: 0 }
+  /** By the ids of the changes, the oldest first. */
+  readonly #asked = new Map<string, AskedChange>()
   #pending: SignedRecord[] = []
   #head: Head | undefined
   /**
@@ -79,6 +98,12 @@ export class CatalogLog {
 
   of(kind: ObjectKind): readonly StoredObject[] {
     return [...this.#all.values()].filter((object) => object.kind === kind)
+  }
+
+  /** Returns the change with an id, if a request with a key has asked for it within the last day. */
+  asked(changeId: string): AskedChange | undefined {
+    const asked = this.#asked.get(changeId)
+    return asked !== undefined && asked.atMs > Date.now() - rememberedMs ? asked : undefined
   }
 
   /** How many objects of each kind there are. */
@@ -159,7 +184,18 @@ export class CatalogLog {
       if (isEntry(object)) this.#entries.set(key, object)
       put.push(object)
     }
+    this.#remember(head, put)
     return { head, put, removed }
+  }
+
+  #remember({ changeId, request, revision, atMs }: Head, put: readonly StoredObject[]): void {
+    for (const [id, asked] of this.#asked) {
+      if (asked.atMs > atMs - rememberedMs) break
+      this.#asked.delete(id)
+    }
+    if (request === undefined) return
+    const versions = new Map(put.map((object) => [keyOf(object), object.version]))
+    this.#asked.set(changeId, { revision, atMs, request, versions })
   }
 
   #refuse({ offset, key }: WholeRecord, problem: string): undefined {

@@ -8,8 +8,13 @@ import type { WholeRecord, WrittenRecord } from '../message/records.ts'
 export type Head = {
   /** The number of the change set. Each one has a higher number than all before it. */
   readonly revision: number
-  /** A random id, by which a writer whose commit had no answer finds its change again. */
+  /**
+   * The id by which a writer whose commit had no answer finds its change again. It is random, or made from
+   * the key of a request.
+   */
   readonly changeId: string
+  /** The digest of the request that has asked for the change, if the request has a key. */
+  readonly request?: string | undefined
   /** When the change was made, in epoch milliseconds. */
   readonly atMs: number
   /** Who made the change: the name of a token, or a user of the command line. */

@@ -6,9 +6,8 @@ import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from 
 import { readHookUrl } from './hook-url.ts'
 import { hostBreach } from './host-rules.ts'
 import { isString, listOf, recordOf } from './plain-data.ts'
-import { literalVariables } from './literal-variables.ts'
 import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
-import { fillIn, type Variables } from './variables.ts'
+import { fillIn, literalVariables, type Variables } from './variables.ts'
 
 /** The receiver of the faults that `checkRules` finds. */
 export type FaultSink = {

@@ -4,7 +4,7 @@ import { StartError, WrongUseError } from '../roles/start/start-error.ts'
 import { buildInfo, describeBuild } from '../telemetry/build-info.ts'
 import { addAdminCommands } from './admin-commands.ts'
 import { addAudienceCommands } from './audience/audience-commands.ts'
-import { addCatalogCommands } from './catalog-commands.ts'
+import { addApplyCommand, addCatalogCommands } from './catalog/catalog-commands.ts'
 import { addConfigCommand } from './config-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
@@ -15,6 +15,7 @@ import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.
 import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
 import { addTokenCommands } from './token-commands.ts'
+import { addSourceCommands } from './sources/source-commands.ts'
 import { addTopicCommands } from './topics/topic-commands.ts'
 
 /**
@@ -31,9 +32,11 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addLogCommands(tools)
   addTopicCommands(tools)
   addCatalogCommands(tools)
+  addApplyCommand(tools)
   addSendCommand(tools)
   addAudienceCommands(tools)
   addReplayCommands(tools)
+  addSourceCommands(tools)
   addDestinationCommands(tools)
   addAdminCommands(tools)
   addTokenCommands(tools)
@@ -82,6 +85,7 @@ Examples:
   sluice topics apply                         create the topics, correct their settings
   sluice topics grow 48                       more partitions, with the state and all that waits
   sluice catalog check catalog.yaml           every fault of a catalog, before it is used
+  sluice apply -f crm.yaml                    make a destination while everything runs (catalog.source=topic)
   sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
   sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true

@@ -65,6 +65,13 @@ const configTable = {
       description:
         'How many destinations may have the same value of a label, for `catalog.source=topic`: with `tenant:100`, each tenant has at most 100. A process that changes the catalog refuses a destination that would be one too many. Those that are there stay.',
     }),
+    historyRetention: duration({
+      default: 365 * 24 * HOUR,
+      min: 24 * HOUR,
+      max: 3_660 * 24 * HOUR,
+      description:
+        'How long the topic `catalog-history` keeps a change, if `catalog.source` is `topic`. A change can be undone for as long. Run `sluice topics apply` after a change of this setting.',
+    }),
     file: text({
       default: 'catalog.yaml',
       description:

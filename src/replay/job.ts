@@ -27,6 +27,11 @@ export type JobOrder = {
   readonly topicId?: string | undefined
   /** True if the replay sends what other replays have sent, too. */
   readonly again?: boolean | undefined
+  /**
+   * The id that the Idempotency-Key of the request gives the order, and the digest of the request. Absent if
+   * the request has no such key.
+   */
+  readonly once?: { readonly changeId: string; readonly request: string } | undefined
   /** The result of the count before the replay. `undefined` if the replay started without a count. */
   readonly counted?: Tally | undefined
 }
@@ -206,7 +211,15 @@ function readOrder(id: string, fields: Fields): JobOrder | undefined {
   }
   const topicId = textOf(fields['topicId'])
   const again = fields['again'] === true && { again: true }
-  return { id, selection, perSecond, by, atMs, ranges: read, topicId, counted: tally, ...again }
+  const once = readOnce(fields['once'])
+  const asked = once !== undefined && { once }
+  return { id, selection, perSecond, by, atMs, ranges: read, topicId, counted: tally, ...again, ...asked }
+}
+
+function readOnce(given: unknown): JobOrder['once'] {
+  if (!isObject(given)) return undefined
+  const { changeId, request } = given
+  return isFilled(changeId) && isFilled(request) ? { changeId, request } : undefined
 }
 
 function readSelection(given: unknown): Selection | undefined {

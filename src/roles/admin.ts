@@ -15,10 +15,12 @@ import type { KafkaRole } from '../topics/kafka-roles.ts'
 import { within } from '../async/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import { catalogCalls } from './catalog-calls.ts'
+import { catalogCalls, deskCalls } from './catalog-calls.ts'
+import { catalogHistoryCalls } from './catalog-history-calls.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
+import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
 import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
@@ -122,6 +124,7 @@ export async function startAdminPart({
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role })
+  const atDesk = deskCalls(catalogDesk, config, log)
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -129,7 +132,9 @@ export async function startAdminPart({
       ...statusCalls(followed, catalog, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
-      ...catalogCalls(catalogDesk, catalog, config, log),
+      ...catalogCalls(atDesk, catalog),
+      ...rotateCalls(atDesk),
+      ...catalogHistoryCalls(atDesk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
       ...deliveryLog.calls,
     },

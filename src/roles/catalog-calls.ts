@@ -9,6 +9,7 @@ import { type EntryKind, keyOf, type ObjectName } from '../catalog-log/names.ts'
 import { SealError } from '../catalog-log/seal.ts'
 import type { Config } from '../config/schema.ts'
 import { OtherLogError } from '../kafka/wire/errors.ts'
+import { StartError } from './start/start-error.ts'
 import { asked, type Log } from './replay-calls.ts'
 import { holdsObject, isTaken, outsideOf } from './operations/catalog-scope.ts'
 import { inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
@@ -18,17 +19,9 @@ type Calls = Pick<
   'list_sources' | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 >
 
-/**
- * Creates the handlers of the calls that read and change the catalog. `desk`: `undefined` if the catalog is
- * in a file.
- */
-export function catalogCalls(
-  desk: OpenedDesk | undefined,
-  catalog: () => Catalog,
-  config: Config,
-  log: Log,
-): Calls {
-  const calls = new CatalogCalls(desk, config, log)
+/** Creates the handlers of the calls that read and change the catalog. */
+export function catalogCalls(atDesk: AtDesk, catalog: () => Catalog): Calls {
+  const calls = new CatalogCalls(atDesk)
   return {
     list_sources: ({ token: { scope } }) => Promise.resolve(done(sourceList(catalog(), scope))),
     show_destination: (request) => calls.show('destination', request),
@@ -54,15 +47,28 @@ function sourceList(catalog: Catalog, scope: TokenScope): object {
   return { sources, catalogVersion: catalog.version }
 }
 
-class CatalogCalls {
-  readonly #desk: OpenedDesk | undefined
-  readonly #config: Config
-  readonly #log: Log
+/** Answers a request with what it gets at the desk, or with the problem that keeps it from it. */
+export type AtDesk = (work: (desk: OpenedDesk) => Promise<AdminAnswer>) => Promise<AdminAnswer>
 
-  constructor(desk: OpenedDesk | undefined, config: Config, log: Log) {
-    this.#desk = desk
-    this.#config = config
-    this.#log = log
+/** `desk`: `undefined` if the catalog is in a file. */
+export function deskCalls(desk: OpenedDesk | undefined, config: Config, log: Log): AtDesk {
+  return (work) => {
+    if (desk === undefined) return Promise.resolve(problem('conflict', inFile(config)))
+    const told = work(desk).catch((error: unknown) => {
+      // Trying again doesn't help, as it does if Kafka doesn't answer.
+      if (error instanceof OtherLogError || error instanceof SealError || error instanceof StartError)
+        return problem('conflict', error.message)
+      throw error
+    })
+    return asked(log, told, (answer) => answer, unanswered)
+  }
+}
+
+class CatalogCalls {
+  readonly #atDesk: AtDesk
+
+  constructor(atDesk: AtDesk) {
+    this.#atDesk = atDesk
   }
 
   show(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
@@ -104,18 +110,6 @@ class CatalogCalls {
       if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
       return change(desk, request, { name, op: 'remove', base })
     })
-  }
-
-  #atDesk(work: (desk: OpenedDesk) => Promise<AdminAnswer>): Promise<AdminAnswer> {
-    const desk = this.#desk
-    if (desk === undefined) return Promise.resolve(problem('conflict', inFile(this.#config)))
-    const told = work(desk).catch((error: unknown) => {
-      // Trying again doesn't help, as it does if Kafka doesn't answer.
-      if (error instanceof OtherLogError || error instanceof SealError)
-        return problem('conflict', error.message)
-      throw error
-    })
-    return asked(this.#log, told, (answer) => answer, unanswered)
   }
 }
 
@@ -174,7 +168,7 @@ function refusedWithin(
   return base === 'none' ? problem('outdated', isTaken(id)) : missing(kind, id)
 }
 
-function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): AdminAnswer {
+export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): AdminAnswer {
   const detail = refusalText(answer)
   switch (answer.kind) {
     case 'outdated': {
@@ -191,6 +185,7 @@ function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): AdminAnswe
     case 'busy':
       return problem('unavailable', detail)
     case 'damaged':
+    case 'asked':
       return problem('conflict', detail)
   }
 }

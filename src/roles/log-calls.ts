@@ -115,7 +115,11 @@ function groupingOf(body: unknown): Grouping | undefined {
   return { stepMs: parseWait(step ?? '1m') ?? 60_000, by: by ?? 'all', top }
 }
 
-async function grouped(query: Pick<LogQuery, 'groups'>, filter: LogFilter, grouping: Grouping): Promise<AdminAnswer> {
+async function grouped(
+  query: Pick<LogQuery, 'groups'>,
+  filter: LogFilter,
+  grouping: Grouping,
+): Promise<AdminAnswer> {
   const { steps } = stepsOf(filter, grouping.stepMs)
   if (steps > mostSteps)
     return badRequest(`Ask for at most ${mostSteps} steps: for longer steps, or less time.`)

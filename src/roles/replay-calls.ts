@@ -5,11 +5,14 @@ import { holdsDestination, isScoped, scopeData, sees, type TokenScope } from '..
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { shareOf } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { Once } from '../catalog-log/desk.ts'
+import { rememberedMs } from '../catalog-log/log.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import type { AuditEntry } from '../replay/job.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { faultsOf, replaySources, type Selection, takesEverything } from '../replay/selection.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
+import { onceOf, otherRequest } from './once.ts'
 import { auditData, groupData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
 import {
   type DeskAnswer,
@@ -143,6 +146,23 @@ async function listAudit(
 
 function deeds(desk: ReplayDesk, catalog: () => Catalog, log: Log): Pick<AdminCalls, Deeds> {
   const counts = new Counts(desk, catalog, log)
+  const turns = new TurnsOfKeys()
+
+  async function createReplay(request: AdminRequest, once: Once | undefined): Promise<AdminAnswer> {
+    const { body, token } = request
+    const { selection, perSecond = defaultPerSecond, all = false } = orderOf(body)
+    if (!all && isEverything(selectionOf(selection))) return problem('bad_request', takesAll)
+    return counts.counted(request, async (preview) => {
+      if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
+      log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
+      return asked(
+        log,
+        desk.create(preview, { perSecond, by: token.name, once }),
+        (job) => createdAnswer(token.scope, job),
+        mayBeCreated,
+      )
+    })
+  }
 
   function wish(state: 'run' | 'stop') {
     return ({ params, token: { name, scope } }: AdminRequest): Promise<AdminAnswer> => {
@@ -159,24 +179,69 @@ function deeds(desk: ReplayDesk, catalog: () => Catalog, log: Log): Pick<AdminCa
 
   return {
     preview_replay: (request) => counts.counted(request, async (preview) => done(previewAnswer(preview))),
-    async create_replay(request) {
-      const { body, token } = request
-      const { selection, perSecond = defaultPerSecond, all = false } = orderOf(body)
-      if (!all && isEverything(selectionOf(selection))) return problem('bad_request', takesAll)
-      return counts.counted(request, async (preview) => {
-        if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
-        log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
-        const created = desk.create(preview, { perSecond, by: token.name })
-        return asked(
-          log,
-          created,
-          (job) => done(shownTo(token.scope, job), 201, { location: `/v1/replays/${job.order.id}` }),
-          mayBeCreated,
-        )
-      })
+    create_replay: (request) => {
+      const once = onceOf('create_replay', request)
+      const created = (): Promise<AdminAnswer> => createReplay(request, once)
+      return once === undefined
+        ? created()
+        : turns.run(once.changeId, () => createdOnce({ desk, catalog, log, request, once }, created))
     },
     stop_replay: wish('stop'),
     resume_replay: wish('run'),
+  }
+}
+
+function createdAnswer(scope: TokenScope, job: Job): AdminAnswer {
+  return done(shownTo(scope, job), 201, { location: `/v1/replays/${job.order.id}` })
+}
+
+/**
+ * Answers with the replay that the same request has created within the last day, as it is now, or creates
+ * one. Two processes that get the same request at the same moment may both create one. The second of them
+ * sends nothing, because it leaves out what the first one sends (`src/replay/other-replays.ts`).
+ */
+function createdOnce(
+  {
+    desk,
+    catalog,
+    log,
+    request: { token },
+    once: { changeId, request },
+  }: {
+    readonly desk: ReplayDesk
+    readonly catalog: () => Catalog
+    readonly log: Log
+    readonly request: AdminRequest
+    readonly once: Once
+  },
+  create: () => Promise<AdminAnswer>,
+): Promise<AdminAnswer> {
+  async function look(): Promise<AdminAnswer> {
+    const sinceMs = Date.now() - rememberedMs
+    const before = (await desk.list()).find(
+      ({ order }) => order.once?.changeId === changeId && order.atMs > sinceMs,
+    )
+    if (before === undefined) return create()
+    if (before.order.once?.request !== request) return otherRequest
+    // Its destination may have left the scope of the token since.
+    const seen = seenOf({ ok: true, value: before }, { scope: token.scope, catalog: catalog() })
+    return seen.ok ? createdAnswer(token.scope, seen.value) : refused(seen)
+  }
+  return asked(log, look(), (answer) => answer)
+}
+
+/** Carries out requests with the same key one after the other. */
+class TurnsOfKeys {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#last.get(key) ?? Promise.resolve()).then(work, work)
+    this.#last.set(key, turn)
+    try {
+      return await turn
+    } finally {
+      if (this.#last.get(key) === turn) this.#last.delete(key)
+    }
   }
 }
 

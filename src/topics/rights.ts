@@ -126,12 +126,19 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   ]
 }
 
+const ofOnePartition: ReadonlySet<string> = new Set([
+  'replay-jobs',
+  'notices',
+  'lending',
+  'catalog',
+  'catalog-history',
+])
+
 /** Returns the operations that `sluice topics grow` needs on a topic that keeps its name. */
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
   // These topics always have one partition, so a growth only checks that they exist.
-  if (name === 'replay-jobs' || name === 'notices' || name === 'lending' || name === 'catalog')
-    return ['DESCRIBE']
+  if (ofOnePartition.has(name)) return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
 
@@ -216,7 +223,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
   status: '`sluice status`',
-  catalog: '`sluice catalog import` and `export`, and `sluice tokens`',
+  catalog: '`sluice catalog`, `sluice apply`, `sluice sources` and `sluice tokens`',
   admin: '`sluice admin`',
 }
 

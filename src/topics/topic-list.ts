@@ -38,6 +38,8 @@ const lendingKeptMs = 3_600_000
  * is deleted, because the records that the replay reads are kept for at most two weeks.
  */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
+/** The retention of `catalog-history` by default, in milliseconds. */
+const historyKeptByDefaultMs = 365 * day
 /**
  * The largest batch that a topic takes by Kafka's default, in bytes. Producers may rely on this size, so no
  * topic here takes less.
@@ -77,7 +79,11 @@ function retryKeptMs(retryLimitMs: number): number {
 }
 
 /** The settings on which the retention of a topic depends, in milliseconds. */
-type KeptBy = { readonly retryLimitMs: number; readonly attemptsKeptMs: number }
+type KeptBy = {
+  readonly retryLimitMs: number
+  readonly attemptsKeptMs: number
+  readonly historyKeptMs?: number
+}
 
 /** A topic, with all that the code and the documentation know of it. */
 export type Topic = {
@@ -328,6 +334,17 @@ export const topics = {
       'replay',
       'audience backfill',
     ],
+    writers: ['up', 'admin', 'catalog', 'destinations'],
+    hasOnePartition: true,
+    isOfCatalog: true,
+  },
+  catalogHistory: {
+    name: 'catalog-history',
+    purpose: 'the changes of the topic `catalog`: who made them, and each object before and after',
+    key: '`change/`, the number of the change, and that of its part',
+    kept: ({ historyKeptMs = historyKeptByDefaultMs }) => ({ forMs: historyKeptMs }),
+    maxBytes: () => 2 * kafkaDefaultBytes,
+    readers: ['up', 'admin', 'catalog'],
     writers: ['up', 'admin', 'catalog', 'destinations'],
     hasOnePartition: true,
     isOfCatalog: true,

@@ -31,6 +31,8 @@ export type TopicLayout = {
   attemptsKeptMs: number
   /** True if the catalog is in a topic. */
   hasCatalog?: boolean
+  /** The retention of the history of the catalog, in milliseconds. Absent: the default. */
+  historyKeptMs?: number
 }
 
 export type TopicDefinition = {

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { Definitions } from '../../src/catalog-log/definitions.ts'
-import { CatalogDesk } from '../../src/catalog-log/desk.ts'
+import { CatalogDesk, type Change } from '../../src/catalog-log/desk.ts'
+import { HistoryReading } from '../../src/catalog-log/history-reading.ts'
 import { type CatalogKeys, newKeyLine, readKeys } from '../../src/catalog-log/keys.ts'
 import type { RefusedRecord } from '../../src/catalog-log/log.ts'
 import { catalogReading } from '../../src/catalog-log/read.ts'
@@ -16,6 +17,26 @@ export function catalogKeys(...lines: readonly string[]): CatalogKeys {
   return read.keys
 }
 
+/** Opens a desk and the history beside it, as `undoChange` takes them. */
+export function openHistoryDesk(topic: string, keys: CatalogKeys) {
+  const desk = openDesk(topic, keys)
+  const reader = createPartitionReader(workerKafka(), { keepsOpen: true })
+  onTestFinished(() => reader.stop())
+  const refused: string[] = []
+  return {
+    look: () => desk.look(),
+    change: (change: Change) => desk.change(change),
+    definitions: new Definitions(topic, keys),
+    history: new HistoryReading(reader, {
+      topic: `${topic}-history`,
+      seals: new RecordSeals(topic, keys),
+      onRefused: ({ problem }) => refused.push(problem),
+    }),
+    /** Why records of the history were left out. */
+    refused,
+  }
+}
+
 /** Opens a desk for a topic that exists. Several desks of one topic are several processes. */
 export function openDesk(
   topic: string,
@@ -29,6 +50,7 @@ export function openDesk(
     seals: new RecordSeals(topic, keys),
     definitions: new Definitions(topic, keys),
     allowAddresses: [],
+    historyTopic: `${topic}-history`,
     audited: ({ by }) => ({ topic: `${topic}-audit`, partition: 0, records: [{ key: null, value: by }] }),
     onRefused,
   })

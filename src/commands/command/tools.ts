@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Logger } from 'pino'
 import { configFlags } from '../../config/flags.ts'
 import { loginWarnings } from '../../config/rules.ts'
@@ -121,6 +121,15 @@ async function runOnce(config: Config, work: Work): Promise<void> {
 
 export function textOf(flag: unknown): string | undefined {
   return typeof flag === 'string' ? flag : undefined
+}
+
+/** The option of commands that change the catalog. */
+export const byOption = ['--by <name>', 'who makes the change (default: the user of this machine)'] as const
+
+/** Reads the number of an option or argument: 1 or more. */
+export function wholeNumber(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It is a whole number, 1 or more.')
 }
 
 /** Writes a line of the results. Returns false if the output takes no more for now. */

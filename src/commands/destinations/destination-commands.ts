@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type * as destinations from './destinations.ts'
 import { listedStates } from '../command/command-choices.ts'
-import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
+import { byOption, type CommandTools, type Flags, textOf } from '../command/tools.ts'
 
 export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -18,6 +18,8 @@ export function addDestinationCommands(tools: CommandTools): void {
   addDrop(parent, tools)
   addGet(parent, tools)
   addSet(parent, tools)
+  addCreate(parent, tools)
+  addRotate(parent, tools)
   addPause(parent, tools)
   addRemove(parent, tools)
 }
@@ -26,8 +28,6 @@ function versionOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('`sluice destinations get` shows the version, which is a whole number.')
 }
-
-const byOption = ['--by <name>', 'who makes the change (default: the user of this machine)'] as const
 
 function addGet(parent: Command, { command, once }: CommandTools): void {
   command('get', 'print a destination of the topic, without secrets (catalog.source=topic)', { parent })
@@ -69,6 +69,60 @@ Workers use the change within a second. docs/catalog.md lists all fields.`,
     )
 }
 
+function addCreate(parent: Command, { command, once }: CommandTools): void {
+  command('create', 'make a destination that does not exist yet in the topic (catalog.source=topic)', {
+    parent,
+  })
+    .argument('<destination>', 'its id in the catalog')
+    .argument('<file>', 'its fields, YAML or JSON; - reads them from standard input')
+    .option(...byOption)
+    .action((id: string, path: string, flags: Flags) =>
+      once(flags, async (config, log) => {
+        const order = { kind: 'destination', id, path, by: textOf(flags['by']) } as const
+        return (await edits()).createObject({ config, log }, order)
+      }),
+    )
+}
+
+function addRotate(parent: Command, { command, once }: CommandTools): void {
+  command('rotate', 'make a new secret of a destination in the topic, beside the old one', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .option('--end', 'end the old secret, so that only the new one is used')
+    .option(
+      '--old-ends-at <time>',
+      'when the old secret ends by itself (ISO 8601); needed without Standard Webhooks',
+    )
+    .option('--dry-run', 'only look whether this can be done')
+    .option(...byOption)
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice destinations rotate crm
+  sluice destinations rotate crm --end
+
+The new secret is shown once. With Standard Webhooks, requests are signed with both secrets until --end. The
+header X-Signature has room for one signature only: it is made with the old secret until the old one ends. See
+docs/verifying-signatures.md.`,
+    )
+    .action((id: string, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await import('./rotate.ts')).rotate(
+          { config, log },
+          {
+            id,
+            isEnd: flags['end'] === true,
+            oldEndsAt: textOf(flags['oldEndsAt']),
+            isDryRun: flags['dryRun'] === true,
+            by: textOf(flags['by']),
+            asJson: flags['json'] === true,
+          },
+        ),
+      ),
+    )
+}
+
 function addPause(parent: Command, { command, once }: CommandTools): void {
   command('pause', 'pause a destination in the topic: its messages wait (catalog.source=topic)', { parent })
     .argument('<destination>', 'its id in the catalog')
@@ -99,7 +153,7 @@ function addRemove(parent: Command, { command, once, screen }: CommandTools): vo
 }
 
 function edits() {
-  return import('./edit-destination.ts')
+  return import('../command/edit-object.ts')
 }
 
 function addList(parent: Command, { command, once, screen }: CommandTools): void {

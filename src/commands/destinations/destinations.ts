@@ -34,7 +34,7 @@ import type { DeskAnswer } from '../../roles/operations/replay-desk.ts'
 import { kafkaSettings } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { whoIsThis } from '../command/operator.ts'
-import { turnOn } from './edit-destination.ts'
+import { turnOn } from '../command/edit-object.ts'
 
 type Run = { config: Config; log: Logger; screen: Screen }
 

@@ -34,6 +34,11 @@ export class NotWrittenError extends Error {
   /** Kafka's error code. `undefined` if no broker has answered. */
   readonly errorCode: number | undefined
 
+  /** True if a topic doesn't exist to which the transaction writes. */
+  get lacksTopic(): boolean {
+    return this.errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION
+  }
+
   constructor(message: string, { isFenced, errorCode, cause }: NotWrittenOptions = {}) {
     super(message, { cause })
     this.isFenced = isFenced ?? false

@@ -1,4 +1,5 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
+import { errorCodes } from './error-codes.ts'
 import type { WireRequest } from './wire-request.ts'
 
 // The requests of a transactional producer to its coordinator, in versions that aren't flexible (KIP-482).
@@ -73,7 +74,10 @@ export function addPartitionsToTxn(
           return from.int16()
         })
       })
-      return { errorCode: codes.flat().find((code) => code !== 0) ?? 0 }
+      // If one partition can't be added, the broker answers for the others that it didn't try.
+      const faulty = codes.flat().filter((code) => code !== errorCodes.NONE)
+      const first = faulty.find((code) => code !== errorCodes.OPERATION_NOT_ATTEMPTED)
+      return { errorCode: first ?? faulty[0] ?? errorCodes.NONE }
     },
   )
 }

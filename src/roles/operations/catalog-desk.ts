@@ -3,20 +3,22 @@ import { readQuota } from '../../catalog/labels.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { CatalogDesk, type Change, type ChangeAnswer, type ChangedObject } from '../../catalog-log/desk.ts'
 import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
-import { isEntry, keyOf, type ObjectName } from '../../catalog-log/names.ts'
+import { isEntry, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
-import { Pen } from '../../kafka/pen/pen.ts'
+import { NotWrittenError, Pen } from '../../kafka/pen/pen.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import { encodeJobRecord } from '../../replay/job.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
+import { lineOf } from '../../catalog-log/difference.ts'
+import { HistoryReading } from '../../catalog-log/history-reading.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import type { CatalogTopicLog } from '../start/catalog-topic.ts'
 import { catalogKeys } from '../start/catalog-keys.ts'
 import { topicNames } from '../start/settings.ts'
 import { auditRecord } from './replay-jobs.ts'
-import { WrongUseError } from '../start/start-error.ts'
+import { StartError, WrongUseError } from '../start/start-error.ts'
 
 /** Looks at the catalog's topic, and changes it. The methods reject when Kafka doesn't answer. */
 export type OpenedDesk = {
@@ -25,6 +27,8 @@ export type OpenedDesk = {
   change(change: Change): Promise<ChangeAnswer>
   /** Returns an object as people see it, without secrets. */
   shown(object: StoredObject, how: { readonly showsUrls: boolean }): Readonly<Record<string, unknown>>
+  readonly definitions: Definitions
+  readonly history: HistoryReading
   close(): Promise<void>
 }
 
@@ -36,33 +40,63 @@ export async function openCatalogDesk(
 ): Promise<OpenedDesk> {
   if (config.catalog.source === 'file') throw new WrongUseError(inFile(config))
   const keys = catalogKeys(config)
-  const topic = topicNames(config).catalog
+  const { catalog: topic, catalogHistory: historyTopic, replayJobs } = topicNames(config)
   const kafka = await openKafka(config, log, role)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const definitions = new Definitions(topic, keys)
+  const seals = new RecordSeals(topic, keys)
   const desk = new CatalogDesk({
     pen: new Pen({ kafka, transactionalId: topic, topic }),
     read: catalogReading(reader, topic),
-    seals: new RecordSeals(topic, keys),
+    seals,
     definitions,
+    historyTopic,
     allowAddresses: config.delivery.allowAddresses,
     quotas: config.catalog.quotas.flatMap((text) => readQuota(text) ?? []),
-    audited: ({ by, changed, note }) => {
-      const action = changed.some(({ name }) => isEntry(name)) ? 'catalog_changed' : 'tokens_changed'
-      const what = note === undefined ? auditedOf(changed) : { detail: note }
-      const audited = encodeJobRecord(auditRecord({ action, by, ...what }))
-      return { topic: topicNames(config).replayJobs, partition: 0, records: [audited] }
-    },
+    audited: (change) => ({ topic: replayJobs, partition: 0, records: [auditedRecord(change)] }),
     onRefused: (refused) => log.error({ topic, ...refused }, 'a record of the catalog was refused'),
   })
   return {
     look: () => desk.look(),
-    change: (change) => desk.change(change),
+    change: (change) =>
+      desk.change(change).catch((error: unknown) => {
+        if (error instanceof NotWrittenError && error.lacksTopic) throw new StartError(lacksTopic(config))
+        throw error
+      }),
     shown: (object, how) => definitions.shown(object, object.definition, how),
+    definitions,
+    history: new HistoryReading(reader, {
+      topic: historyTopic,
+      seals,
+      onRefused: (refused) =>
+        log.error({ topic: historyTopic, ...refused }, 'a record of the history of the catalog was refused'),
+    }),
     async close() {
       await Promise.all([desk.close(), reader.stop()])
     },
   }
+}
+
+function lacksTopic(config: Config): string {
+  const { catalog, catalogHistory, replayJobs } = topicNames(config)
+  return `The change was not made, because ${catalog}, ${catalogHistory} or ${replayJobs} does not exist: \`sluice topics apply\` creates what is missing.`
+}
+
+function auditedRecord({
+  by,
+  note,
+  changed,
+}: {
+  readonly by: string
+  readonly note: string | undefined
+  readonly changed: readonly ChangedObject[]
+}): ReturnType<typeof encodeJobRecord> {
+  // The note of a token names it, with its right and scope.
+  if (!changed.some(({ name }) => isEntry(name)) && note !== undefined)
+    return encodeJobRecord(auditRecord({ action: 'tokens_changed', by, detail: note }))
+  const { detail, ...about } = auditedOf(changed)
+  const told = note === undefined ? detail : `${note}: ${detail}`
+  return encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...about, detail: told }))
 }
 
 /** The most objects that an entry of the audit trail names. */
@@ -84,10 +118,7 @@ export function inFile({ catalog: { file } }: Config): string {
 
 /** Describes what a change has made, in lines such as `+ destination/crm`. Leaves out what is unchanged. */
 export function changeLines(changed: readonly ChangedObject[]): string[] {
-  const marks = { created: '+', changed: '~', removed: '-', unchanged: '=' } as const
-  return changed
-    .filter(({ what }) => what !== 'unchanged')
-    .map(({ name, what }) => `${marks[what]} ${keyOf(name)}`)
+  return changed.flatMap(({ name, what }) => (what === 'unchanged' ? [] : [lineOf({ name, what })]))
 }
 
 /** Returns why a change was refused, and what to do. */
@@ -99,6 +130,8 @@ export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): strin
       return `There is no ${describe(answer.name)}.`
     case 'faulty':
       return faultText(answer.faults)
+    case 'asked':
+      return `Change ${answer.asked.revision} was made for this request already.`
     case 'busy':
       return 'Other processes change the catalog all the time: try again.'
     case 'damaged':

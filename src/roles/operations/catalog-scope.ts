@@ -36,6 +36,8 @@ export function outsideOf(
     if (!name.id.startsWith(prefix)) return problem('not_allowed', beginsWith(prefix))
     if (present === undefined && found !== undefined) return problem('outdated', isTaken(name.id))
   } else if (present === undefined) return missing(name.kind, name.id)
+  // Nobody with a scope undoes changes, because they concern others too.
+  if (edit.op === 'restore') return missing(name.kind, name.id)
   return edit.op === 'remove' ? undefined : faultOf(scope, { objects, present, edit })
 }
 

@@ -71,7 +71,10 @@ export type ReplayDesk = {
       readonly onProgress?: (passed: number, all: number, tally: Tally) => void
     },
   ): Promise<DeskAnswer<Preview>>
-  create(preview: Preview, how: { readonly perSecond: number; readonly by: string }): Promise<Job>
+  create(
+    preview: Preview,
+    how: { readonly perSecond: number; readonly by: string; readonly once?: JobOrder['once'] },
+  ): Promise<Job>
   list(): Promise<readonly Job[]>
   show(id: string): Promise<DeskAnswer<Job>>
   wish(id: string, state: 'run' | 'stop', by: string): Promise<DeskAnswer<Job>>
@@ -182,7 +185,7 @@ class Desk implements ReplayDesk {
 
   async create(
     { selection, ranges, topicId, tally, isAgain, isComplete }: Preview,
-    { perSecond, by }: Parameters<ReplayDesk['create']>[1],
+    { perSecond, by, once }: Parameters<ReplayDesk['create']>[1],
   ): Promise<Job> {
     const { jobs } = this.#parts
     const atMs = Date.now()
@@ -197,6 +200,7 @@ class Desk implements ReplayDesk {
       atMs,
       counted,
       ...(isAgain && { again: true }),
+      ...(once !== undefined && { once }),
     }
     const detail = `${describeSelection(selection)}${isAgain ? ', also what was replayed before' : ''}`
     await jobs.write(

@@ -91,6 +91,7 @@ export function topicLayout(config: Config): TopicLayout {
     maxMessageBytes: config.message.maxBytes,
     attemptsKeptMs: config.attempts.retentionMs,
     hasCatalog: config.catalog.source === 'topic',
+    historyKeptMs: config.catalog.historyRetentionMs,
   }
 }
 

@@ -259,6 +259,24 @@ test('pages of the list of replays have all of them', async () => {
   expect(found).toEqual(whole['replays'])
 })
 
+test('a replay that is requested again with the same key is created once', async () => {
+  const before = Object((await listReplays('limit=1000'))['replays']).length
+  const selection = { of: 'dead-letters', destination: 'erp' }
+  const body = { selection, again: true }
+  const headers = { 'idempotency-key': 'key-of-the-replay' }
+  const request = (sent: object) =>
+    call('POST', '/v1/replays', { token: tokens.operate, body: sent, headers })
+  const answers = [...(await Promise.all([request(body), request(body)])), await request(body)]
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+  expect(new Set(answers.map(({ json }) => json['id'])).size).toBe(1)
+  expect(new Set(answers.map((one) => one.headers.get('location'))).size).toBe(1)
+  expect(await request({ ...body, perSecond: 7 })).toMatchObject({
+    status: 422,
+    json: { type: '/problems/other-request' },
+  })
+  expect(Object((await listReplays('limit=1000'))['replays'])).toHaveLength(before + 1)
+})
+
 async function counted(range: object) {
   const body = { selection: { of: 'dead-letters', destination: 'erp', ...range }, again: true }
   return (await call('POST', '/v1/replays/preview', { token: tokens.operate, body })).json

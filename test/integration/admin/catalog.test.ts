@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
@@ -43,9 +43,10 @@ async function call(
     token = tokens.admin,
     body,
     headers = {},
-  }: { token?: string; body?: object; headers?: Record<string, string> } = {},
+    process = admin,
+  }: { token?: string; body?: object; headers?: Record<string, string>; process?: SluiceProcess } = {},
 ): Promise<Answer> {
-  const answered = await fetch(`http://127.0.0.1:${admin.adminPort}${path}`, {
+  const answered = await fetch(`http://127.0.0.1:${process.adminPort}${path}`, {
     method,
     headers: {
       authorization: `Bearer ${token}`,
@@ -118,6 +119,136 @@ test('an object is made, read, changed under its ETag, and removed; each change 
     { destination: null, detail: '+ source/shop' },
   ])
 })
+
+test('a change is listed, shown with its fields and undone; what came since has to be undone first', async () => {
+  const path = '/v1/destinations/erp'
+  const erp = { sources: [], sharedSecret: 's3cr3tERP', hooks: [{ url: 'https://example.com/s3cr3tERP' }] }
+  const made = await call('PUT', path, { body: erp, headers: isNew })
+  const patched = await call('PATCH', path, {
+    body: { state: 'paused', hooks: [{ url: 'https://example.com/s3cr3tNEW' }] },
+    headers: { 'if-match': made.etag },
+  })
+  const [first, second] = [Number(made.json['revision']), Number(patched.json['revision'])]
+  const query = '/v1/catalog/history?object=destination/erp&limit=1'
+  const latest = await call('GET', query)
+  expect(latest.json).toMatchObject({
+    changes: [{ revision: second, by: 'admin-er', undoes: null, count: 1, isWhole: true }],
+  })
+  expect(latest.text).toContain('s3cr3tNEW')
+  const next = await call('GET', `${query}&cursor=${String(latest.json['cursor'])}`)
+  expect(next.json).toMatchObject({ changes: [{ revision: first }] })
+  const shown = await call('GET', `/v1/catalog/history/${second}`, { token: tokens.read })
+  expect(shown.json).toMatchObject({
+    objects: [{ object: 'destination/erp', what: 'changed', fields: expect.any(Array) }],
+    cursor: null,
+  })
+  const fields = Object(shown.json['objects'])[0].fields
+  expect(fields.map(({ field }: { field: string }) => field).toSorted()).toEqual(['hooks[0].url', 'state'])
+  expect(shown.text).not.toContain('s3cr3t')
+
+  const undo = (revision: number, more = '') => call('POST', `/v1/catalog/history/${revision}/undo${more}`)
+  const blocked = await undo(first)
+  expect(blocked.status).toBe(409)
+  expect(blocked.text).toContain(`by change ${second}: undo that one first`)
+  expect((await call('POST', `/v1/catalog/history/${second}/undo`, { token: tokens.operate })).status).toBe(
+    403,
+  )
+  expect((await undo(second, '?dryRun=true')).json).toMatchObject({ count: 1 })
+  expect((await call('GET', path)).etag).toBe(patched.etag)
+  const undone = await undo(second)
+  expect(undone.json).toMatchObject({
+    undoes: second,
+    objects: [{ object: 'destination/erp', what: 'changed' }],
+  })
+  expect((await call('GET', path)).text).toContain('s3cr3tERP')
+  expect((await undo(second)).text).toContain('was undone by change')
+  expect((await undo(first)).json).toMatchObject({ objects: [{ what: 'removed' }] })
+  expect((await call('GET', path)).status).toBe(404)
+  expect((await undo(99_999_999_999)).status).toBe(404)
+  const { json } = await call('GET', '/v1/audit?limit=2')
+  expect(json['entries']).toMatchObject([
+    { detail: `undoes ${first}: - destination/erp` },
+    { detail: `undoes ${second}: ~ destination/erp` },
+  ])
+})
+
+test('a secret is rotated: the answer has the new one, and nothing else ever has', async () => {
+  const path = '/v1/destinations/rotating'
+  const body = { sources: [], sharedSecret: 's3cr3tOLD', hooks: [{ url: 'https://example.com/r' }] }
+  await call('PUT', path, { body, headers: isNew })
+  const rotate = (sent: object, more: object = {}) => call('POST', `${path}/rotate`, { body: sent, ...more })
+  expect(await rotate({})).toMatchObject({ status: 409 })
+  const sent = { oldSecretEndsAt: '2099-01-01T00:00:00Z' }
+  expect((await rotate(sent, { token: tokens.operate })).status).toBe(403)
+  expect((await rotate({ oldSecretEndsAt: '2099-99-99T00:00:00Z' })).status).toBe(422)
+  const rotated = await rotate(sent)
+  const secret = String(rotated.json['secret'])
+  expect(rotated).toMatchObject({ status: 200, json: { state: 'both' } })
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect((await rotate(sent)).status).toBe(409)
+  const shown = await call('GET', path)
+  expect(shown.etag).toBe(rotated.etag)
+  expect(shown.json['destination']).toMatchObject({ nextSharedSecret: expect.stringContaining('${kept:') })
+  const ended = await call('POST', `${path}/rotate/end`)
+  expect(ended).toMatchObject({ status: 200, json: { state: 'ended', secret: null } })
+  expect((await call('POST', `${path}/rotate/end`)).status).toBe(409)
+  const all = [
+    shown,
+    ended,
+    await call('GET', path),
+    await call('GET', '/v1/catalog/history?object=destination/rotating'),
+    await call('GET', '/v1/audit'),
+  ]
+  expect(all.map(({ text }) => text).join('')).not.toMatch(/s3cr3tOLD|whsec_/)
+  expect(all.at(-1)?.text).toContain('a new secret: ~ destination/rotating')
+  expect((await call('POST', '/v1/destinations/of-nobody/rotate', { body: {} })).status).toBe(404)
+})
+
+test('a request that is repeated with its key is done once, by whichever process, and answered as before', async () => {
+  const other = await startSluice(scene.variables, { role: 'admin' })
+  onTestFinished(() => other.kill())
+  const path = '/v1/destinations/repeated'
+  const body = {
+    sources: [],
+    signing: { standardWebhooks: true },
+    sharedSecret: 'first-secret',
+    hooks: [{ url: 'https://example.com/once' }],
+  }
+  await call('PUT', path, { body, headers: isNew })
+  const headers = { 'idempotency-key': 'key-of-the-rotation' }
+  const rotations = await Promise.all(
+    [admin, other, admin, other].map((process) =>
+      call('POST', `${path}/rotate`, { body: {}, headers, process }),
+    ),
+  )
+  const [first] = rotations
+  expect(first).toMatchObject({ status: 200, json: { state: 'both' } })
+  expect(rotations.map(({ text }) => text)).toEqual(rotations.map(() => first?.text))
+  expect((await call('POST', `${path}/rotate`, { body: {} })).status).toBe(409)
+  const otherBody = { oldSecretEndsAt: '2099-01-01T00:00:00Z' }
+  for (const process of [admin, other]) {
+    const refused = await call('POST', `${path}/rotate`, { body: otherBody, headers, process })
+    expect(refused).toMatchObject({ status: 422, json: { type: '/problems/other-request' } })
+  }
+
+  const undoPath = `/v1/catalog/history/${String(first?.json['revision'])}/undo`
+  const undo = { headers: { 'idempotency-key': 'key-of-the-undo' } }
+  const dry = await call('POST', `${undoPath}?dryRun=true`, undo)
+  expect(dry.status).toBe(200)
+  const undone = await call('POST', undoPath, undo)
+  expect(undone.json).toMatchObject({
+    count: 1,
+    objects: [{ object: 'destination/repeated', what: 'changed' }],
+  })
+  expect((await call('POST', undoPath, { ...undo, process: other })).text).toBe(undone.text)
+  expect((await call('POST', undoPath)).status).toBe(409)
+  // What was undone is still known by its key.
+  expect((await call('POST', `${path}/rotate`, { body: {}, headers })).text).toBe(first?.text)
+  const bad = await call('POST', undoPath, { headers: { 'idempotency-key': 'with space' } })
+  expect(bad.status).toBe(400)
+  const history = await call('GET', '/v1/catalog/history?object=destination/repeated')
+  expect(Object(history.json['changes'])).toHaveLength(3)
+}, 60_000)
 
 test.for(['PUT', 'PATCH', 'DELETE'])(
   '%s needs the right admin, and changes nothing without it',

@@ -11,6 +11,7 @@ async function newTopic(): Promise<string> {
   const topic = `${randomPrefix()}catalog`
   await createTopic(topic, { settings: { 'cleanup.policy': 'compact' } })
   await createTopic(`${topic}-audit`)
+  await createTopic(`${topic}-history`)
   return topic
 }
 

@@ -45,7 +45,10 @@ async function exchanged(port: number, text: string): Promise<string> {
 
 const posts = adminRoutes
   .filter(({ method }) => method === 'POST')
-  .map((route) => ({ ...route, example: route.path.replaceAll(/\{\w+\}/g, 'crm') }))
+  .map((route) => ({
+    ...route,
+    example: route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => route.params?.[name]?.example ?? ''),
+  }))
 
 test.each(posts)('the document of $path has every refusal of a body', async ({ path, example }) => {
   const port = await serve()

@@ -47,6 +47,7 @@ function deskOf(
     definitions: new Definitions('test', keys),
     allowAddresses: [],
     quotas,
+    historyTopic: 'history',
     audited: () => ({ topic: 'audit', partition: 0, records: [] }),
     onRefused: () => undefined,
   })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { readConfig } from '../../../src/config/read.ts'
-import { checkCatalog } from '../../../src/commands/catalog-check.ts'
+import { checkCatalog } from '../../../src/commands/catalog/catalog-check.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-catalog-'))
 const path = join(folder, 'catalog.yaml')

@@ -58,7 +58,7 @@ test('every key has its default when nothing is set', () => {
       trustedProxies: [],
       shutdownDelayMs: 5_000,
     },
-    catalog: { source: 'file', quotas: [], file: 'catalog.yaml' },
+    catalog: { source: 'file', quotas: [], file: 'catalog.yaml', historyRetentionMs: 31_536_000_000 },
     message: { maxBytes: 1_048_576, maxDepth: 100, maxKeys: 10_000 },
     repeats: { windowMs: 86_400_000, messages: 1_000_000, rebuildTimeMs: 5_000 },
     state: { folder: undefined },

@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readConfig } from '../../../../src/config/read.ts'
 import type { Config } from '../../../../src/config/schema.ts'
-import { checkCatalog } from '../../../../src/commands/catalog-check.ts'
+import { checkCatalog } from '../../../../src/commands/catalog/catalog-check.ts'
 import {
   openCatalog,
   refuseFaultyCatalog,

@@ -1,27 +1,39 @@
 import { stringify } from 'yaml'
 import type { Edit } from '../../catalog-log/judge.ts'
-import { keyOf, type ObjectKind } from '../../catalog-log/names.ts'
+import type { StoredObject } from '../../catalog-log/log.ts'
+import { keyOf, type ObjectKind, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogVariables } from '../../config/read.ts'
 import { type OpenedDesk, refusalText } from '../../roles/operations/catalog-desk.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
-import { atCatalogDesk, type CatalogRun, readBlock } from '../command/catalog-desk.ts'
-import { whoIsThis } from '../command/operator.ts'
+import { atCatalogDesk, type CatalogRun, readBlock } from './catalog-desk.ts'
+import { whoIsThis } from './operator.ts'
 
 type By = { readonly by: string | undefined }
 
-function atDesk<T>(run: CatalogRun, work: (desk: OpenedDesk) => Promise<T>): Promise<T> {
-  return atCatalogDesk(run, 'destinations', work)
+/** Opens the desk with the rights of the command that changes objects of this kind. */
+export function atDeskOf<T>(
+  run: CatalogRun,
+  kind: ObjectKind,
+  work: (desk: OpenedDesk) => Promise<T>,
+): Promise<T> {
+  return atCatalogDesk(run, kind === 'destination' ? 'destinations' : 'catalog', work)
+}
+
+/** Returns an object. Throws if there is none. */
+export async function objectAt(desk: OpenedDesk, name: ObjectName): Promise<StoredObject> {
+  const object = (await desk.look()).objects.get(keyOf(name))
+  if (object === undefined) throw new WrongUseError(`There is no ${name.kind} ${JSON.stringify(name.id)}.`)
+  return object
 }
 
 /** Prints an object of the catalog's topic, without its secrets. */
 export function getObject(
   run: CatalogRun,
-  name: { readonly kind: ObjectKind; readonly id: string },
+  name: ObjectName,
   { asJson }: { readonly asJson: boolean },
 ): Promise<string[]> {
-  return atDesk(run, async (desk) => {
-    const object = (await desk.look()).objects.get(keyOf(name))
-    if (object === undefined) throw new WrongUseError(`There is no ${name.kind} ${JSON.stringify(name.id)}.`)
+  return atDeskOf(run, name.kind, async (desk) => {
+    const object = await objectAt(desk, name)
     const shown = desk.shown(object, { showsUrls: true })
     if (asJson) return [JSON.stringify({ version: object.version, [name.kind]: shown })]
     const more = name.kind === 'destination' ? [`# how it is: sluice destinations status ${name.id}`] : []
@@ -32,24 +44,31 @@ export function getObject(
 /** Makes or replaces an object, as a file has it. `path`: `-` for standard input. */
 export async function setObject(
   run: CatalogRun,
-  {
-    kind,
-    id,
-    path,
-    version,
-    by,
-  }: { kind: ObjectKind; id: string; path: string; version: number | undefined } & By,
+  { kind, id, path, version, by }: ObjectName & { path: string; version: number | undefined } & By,
 ): Promise<string[]> {
-  const block = await readBlock(path, `is no ${kind}: write its fields into it (docs/catalog.md).`)
-  const given = { id, ...block }
+  const given = await readObject({ kind, id }, path)
   const edit: Edit = { name: { kind, id }, op: 'put', given, ...(version !== undefined && { base: version }) }
   return change(run, edit, { by })
 }
 
-export function removeObject(
+/** Makes an object that doesn't exist yet, as a file has it. */
+export async function createObject(
   run: CatalogRun,
-  { kind, id, by }: { kind: ObjectKind; id: string } & By,
+  { kind, id, path, by }: ObjectName & { path: string } & By,
 ): Promise<string[]> {
+  const given = await readObject({ kind, id }, path)
+  return change(run, { name: { kind, id }, op: 'put', given, base: 'none' }, { by })
+}
+
+async function readObject(
+  { kind, id }: ObjectName,
+  path: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const block = await readBlock(path, `is no ${kind}: write its fields into it (docs/catalog.md).`)
+  return { id, ...block }
+}
+
+export function removeObject(run: CatalogRun, { kind, id, by }: ObjectName & By): Promise<string[]> {
   return change(run, { name: { kind, id }, op: 'remove' }, { by })
 }
 
@@ -71,22 +90,36 @@ function setState(
   { id, state, by }: { id: string; state: 'on' | 'paused' } & By,
   only?: 'paused',
 ): Promise<string[] | undefined> {
-  return atDesk(run, async (desk) => {
+  return atDeskOf(run, 'destination', async (desk) => {
     const name = { kind: 'destination', id } as const
     const object = (await desk.look()).objects.get(keyOf(name))
     if (object === undefined || (only !== undefined && object.definition['state'] !== only)) return undefined
     const given = { ...desk.shown(object, { showsUrls: true }), state }
-    return make(desk, { name, op: 'put', given, base: object.version }, { by })
+    return makeEdit(desk, { name, op: 'put', given, base: object.version }, { by })
   })
 }
 
 function change(run: CatalogRun, edit: Edit, by: By): Promise<string[]> {
-  return atDesk(run, (desk) => make(desk, edit, by))
+  return atDeskOf(run, edit.name.kind, (desk) => makeEdit(desk, edit, by))
 }
 
-async function make(desk: OpenedDesk, edit: Edit, { by }: By): Promise<string[]> {
-  const answer = await desk.change({ edits: [edit], by: by ?? whoIsThis(), variables: catalogVariables() })
+/** Makes an edit, and says what it made. Throws if it is refused. */
+export async function makeEdit(
+  desk: OpenedDesk,
+  edit: Edit,
+  { by, note }: By & { readonly note?: string },
+): Promise<string[]> {
+  const answer = await desk.change({
+    edits: [edit],
+    by: by ?? whoIsThis(),
+    note,
+    variables: catalogVariables(),
+  })
   if (!answer.ok) {
+    if (answer.kind === 'outdated' && edit.base === 'none')
+      throw new StartError(
+        `There is a ${edit.name.kind} ${JSON.stringify(edit.name.id)} already: \`set\` replaces it.`,
+      )
     const problem = refusalText(answer)
     throw answer.kind === 'missing' ? new WrongUseError(problem) : new StartError(problem)
   }

@@ -1,18 +1,17 @@
 import { stringify } from 'yaml'
-import { formatFaults } from '../catalog/fault.ts'
-import { lossFaults } from '../catalog/lost-entries.ts'
-import { listOf, recordOf } from '../catalog/plain-data.ts'
-import type { Edit } from '../catalog-log/judge.ts'
-import type { CatalogLog, StoredObject } from '../catalog-log/log.ts'
-import { type EntryKind, entryKinds, keyOf, type ObjectName } from '../catalog-log/names.ts'
-import { catalogVariables } from '../config/read.ts'
-import { changeLines, refusalText } from '../roles/operations/catalog-desk.ts'
-import { counted } from '../roles/start/progress.ts'
-import { StartError } from '../roles/start/start-error.ts'
-import { atCatalogDesk, type CatalogRun, readBlock } from './command/catalog-desk.ts'
-import { whoIsThis } from './command/operator.ts'
-
-const lists = { source: 'sources', destination: 'destinations' } as const satisfies Record<EntryKind, string>
+import { formatFaults } from '../../catalog/fault.ts'
+import { lossFaults } from '../../catalog/lost-entries.ts'
+import { recordOf } from '../../catalog/plain-data.ts'
+import type { Edit } from '../../catalog-log/judge.ts'
+import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
+import { type EntryKind, keyOf, type ObjectName } from '../../catalog-log/names.ts'
+import { catalogVariables } from '../../config/read.ts'
+import { changeLines, refusalText } from '../../roles/operations/catalog-desk.ts'
+import { counted } from '../../roles/start/progress.ts'
+import { StartError } from '../../roles/start/start-error.ts'
+import { atCatalogDesk, type CatalogRun, readBlock } from '../command/catalog-desk.ts'
+import { whoIsThis } from '../command/operator.ts'
+import { type GivenObjects, objectsOf, putOf } from './fragments.ts'
 
 /** Prints the catalog of the topic as a file, without secrets. Importing it again changes nothing. */
 export function exportCatalog(run: CatalogRun, { asJson }: { asJson: boolean }): Promise<string[]> {
@@ -60,32 +59,17 @@ export function importCatalog(
 
 /** Returns the edits that make the topic equal to a file. Throws if the file lacks too much of it. */
 function editsFrom(value: Readonly<Record<string, unknown>>, log: CatalogLog, path: string): readonly Edit[] {
-  const unknown = Object.keys(value).filter((key) => !['sources', 'destinations', 'expect'].includes(key))
-  if (unknown.length > 0)
-    throw new StartError(
-      `${path} has the unknown key ${JSON.stringify(unknown[0])}: the keys are sources, destinations and expect.`,
-    )
-  const wanted = new Map<string, Edit>()
-  for (const kind of entryKinds) {
-    for (const [index, given] of listOf(value[lists[kind]]).entries()) {
-      const id = recordOf(given)['id']
-      if (typeof id !== 'string')
-        throw new StartError(`${path}: ${lists[kind]}[${index}] has no id: add one.`)
-      const name: ObjectName = { kind, id }
-      if (wanted.has(keyOf(name)))
-        throw new StartError(
-          `${path}: ${lists[kind]}[${index}] has the id ${JSON.stringify(id)} of an earlier entry.`,
-        )
-      wanted.set(keyOf(name), { name, op: 'put', given: recordOf(given) })
-    }
-  }
+  const wanted = objectsOf(value, path, ['expect'])
   refuseLoss(wanted, { log, path, expected: recordOf(value['expect']) })
   const gone = [...log.objects.values()].filter((object) => !wanted.has(keyOf(object)))
-  return [...wanted.values(), ...gone.map(({ kind, id }): Edit => ({ name: { kind, id }, op: 'remove' }))]
+  return [
+    ...[...wanted.values()].map(putOf),
+    ...gone.map(({ kind, id }): Edit => ({ name: { kind, id }, op: 'remove' })),
+  ]
 }
 
 function refuseLoss(
-  wanted: ReadonlyMap<string, Edit>,
+  wanted: GivenObjects,
   { log, path, expected }: { log: CatalogLog; path: string; expected: Readonly<Record<string, unknown>> },
 ): void {
   const before = [...log.objects.values()]

@@ -1,0 +1,121 @@
+import { isSelected, type Labels, type LabelSelector, readSelector } from '../../catalog/labels.ts'
+import { isString, recordOf } from '../../catalog/plain-data.ts'
+import type { ChangeAnswer } from '../../catalog-log/desk.ts'
+import { madeOf } from '../../catalog-log/difference.ts'
+import type { Edit } from '../../catalog-log/judge.ts'
+import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
+import { keyOf } from '../../catalog-log/names.ts'
+import { catalogVariables } from '../../config/read.ts'
+import type { OpenedDesk } from '../../roles/operations/catalog-desk.ts'
+import { differenceLines } from '../../roles/operations/catalog-history.ts'
+import { counted, type Screen } from '../../roles/start/progress.ts'
+import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
+import { atCatalogDesk, type CatalogRun } from '../command/catalog-desk.ts'
+import { whoIsThis } from '../command/operator.ts'
+import { confirms } from '../command/question.ts'
+import { writeLine } from '../command/tools.ts'
+import { type GivenObjects, putOf, readFragments, refusalOfFiles } from './fragments.ts'
+
+type Accepted = Extract<ChangeAnswer, { ok: true }>
+
+/** Compares files with the topic. Returns the difference in lines, and no lines if there is none. */
+export function diffFiles(run: CatalogRun, path: string): Promise<string[]> {
+  return atCatalogDesk(run, 'catalog', async (desk) => {
+    const objects = await readFragments([path], ['expect']).catch(asFaultOfFile)
+    const gone = [...(await desk.look()).objects.values()].filter((object) => !objects.has(keyOf(object)))
+    const edits = [...[...objects.values()].map(putOf), ...gone.map(removalOf)]
+    const answer = await desk.change({ edits, by: '', variables: catalogVariables(), isDryRun: true })
+    if (!answer.ok) throw new WrongUseError(refusalOfFiles(answer, objects))
+    return linesOf(desk, answer)
+  })
+}
+
+/** The exit code 1 says that the file differs. */
+function asFaultOfFile(error: unknown): never {
+  throw error instanceof StartError ? new WrongUseError(error.message) : error
+}
+
+export type ApplyOrder = {
+  /** Files and folders, or `-` for standard input. */
+  readonly paths: readonly string[]
+  /** True: removes the objects that `selector` chooses, and that the files don't name. */
+  readonly prunes: boolean
+  /** A label, such as `tenant=acme`. */
+  readonly selector: string | undefined
+  readonly isDryRun: boolean
+  /** True if the question is answered already. */
+  readonly isSure: boolean
+  readonly by: string | undefined
+}
+
+/** Makes the objects that files name as the files have them, in one change, after a question. */
+export function applyFiles(
+  run: CatalogRun & { readonly screen: Screen },
+  order: ApplyOrder,
+): Promise<string[]> {
+  const { paths, isDryRun, isSure, by = whoIsThis() } = order
+  const selector = selectorOf(order)
+  return atCatalogDesk(run, 'catalog', async (desk) => {
+    const objects = await readFragments(paths)
+    const edits = editsFrom(objects, await desk.look(), selector)
+    const change = { edits, by, note: 'applied', variables: catalogVariables() }
+    const preview = allowed(await desk.change({ ...change, isDryRun: true }), objects)
+    const { differences } = preview
+    if (differences.length === 0) return ['Nothing differs.']
+    for (const line of linesOf(desk, preview)) writeLine(line)
+    const removed = differences.filter((one) => madeOf(one) === 'removed').length
+    const many = counted(differences.length, 'object')
+    const ofThem = removed > 0 ? `, of which ${removed} ${removed === 1 ? 'is' : 'are'} removed` : ''
+    if (isDryRun) return [`${many} would change${ofThem}`]
+    if (!isSure && !(await confirms(run.screen, `Change ${many}${ofThem}?`))) return ['Nothing was changed.']
+    const answer = allowed(await desk.change(change), objects)
+    return [`${many} changed${ofThem}: change ${answer.revision}`]
+  })
+}
+
+function selectorOf({ prunes, selector }: ApplyOrder): LabelSelector | undefined {
+  if (!prunes && selector === undefined) return undefined
+  if (!prunes) throw new WrongUseError('--selector says what --prune may remove: give both, or neither.')
+  if (selector === undefined)
+    throw new WrongUseError(
+      '--prune needs --selector KEY=VALUE, a label: without it, everything that the files do not name would be removed.',
+    )
+  const read = readSelector(selector)
+  if (read === undefined) throw new WrongUseError('--selector is a label such as tenant=acme.')
+  return read
+}
+
+/** Each edit is based on the version that was seen, so that nothing is overwritten that came since. */
+function editsFrom(
+  objects: GivenObjects,
+  log: CatalogLog,
+  selector: LabelSelector | undefined,
+): readonly Edit[] {
+  const puts = [...objects].map(([key, object]): Edit => ({
+    ...putOf(object),
+    base: log.objects.get(key)?.version ?? 'none',
+  }))
+  if (selector === undefined) return puts
+  const gone = [...log.objects.values()].filter(
+    (object) => !objects.has(keyOf(object)) && isSelected(labelsOf(object), selector),
+  )
+  return [...puts, ...gone.map((object): Edit => ({ ...removalOf(object), base: object.version }))]
+}
+
+function removalOf({ kind, id }: StoredObject): Edit {
+  return { name: { kind, id }, op: 'remove' }
+}
+
+function labelsOf({ definition }: StoredObject): Labels {
+  const labels = Object.entries(recordOf(definition['labels']))
+  return Object.fromEntries(labels.flatMap(([key, value]) => (isString(value) ? [[key, value]] : [])))
+}
+
+function linesOf({ definitions }: OpenedDesk, { differences }: Accepted): string[] {
+  return differences.flatMap((one) => differenceLines(definitions, one, { ofAll: false }))
+}
+
+function allowed(answer: ChangeAnswer, objects: GivenObjects): Accepted {
+  if (!answer.ok) throw new StartError(refusalOfFiles(answer, objects))
+  return answer
+}

@@ -1,0 +1,57 @@
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import { isString, recordOf } from '../catalog/plain-data.ts'
+import { type AtDesk, refusedChange } from './catalog-calls.ts'
+import type { OpenedDesk } from './operations/catalog-desk.ts'
+import {
+  beginRotation,
+  endRotation,
+  type RotateAnswer,
+  rotatedBefore,
+  type RotateOrder,
+} from './operations/rotate-secret.ts'
+import { changedOnce, onceOf, otherRequest } from './once.ts'
+
+/** Creates the handlers of the calls that replace the secret of a destination. */
+export function rotateCalls(atDesk: AtDesk): Pick<AdminCalls, 'rotate_secret' | 'end_secret'> {
+  const rotatedOnce = (
+    call: 'rotate_secret' | 'end_secret',
+    request: AdminRequest,
+    rotate: (desk: OpenedDesk, order: Omit<RotateOrder, 'oldEndsAt'>) => Promise<RotateAnswer>,
+  ): Promise<AdminAnswer> =>
+    atDesk((desk) => {
+      const once = onceOf(call, request)
+      const order = orderOf(request)
+      return changedOnce(desk, once, {
+        make: () => rotate(desk, { ...order, once }),
+        answer: (answer) => answerOf(order.id, answer),
+        again: (change, { versions }) => {
+          const rotated = rotatedBefore(desk.definitions, change, versions)
+          return rotated === undefined ? otherRequest : answerOf(order.id, { ok: true, rotated })
+        },
+      })
+    })
+  return {
+    rotate_secret: (request) =>
+      rotatedOnce('rotate_secret', request, (desk, order) => {
+        const { oldSecretEndsAt } = recordOf(request.body)
+        return beginRotation(desk, {
+          ...order,
+          oldEndsAt: isString(oldSecretEndsAt) ? oldSecretEndsAt : undefined,
+        })
+      }),
+    end_secret: (request) => rotatedOnce('end_secret', request, endRotation),
+  }
+}
+
+function orderOf({ params, query, token }: AdminRequest) {
+  return { id: params['destination'] ?? '', by: token.name, isDryRun: query['dryRun'] === 'true' }
+}
+
+function answerOf(destination: string, answer: RotateAnswer): AdminAnswer {
+  if (!answer.ok)
+    return answer.kind === 'blocked' ? problem('conflict', answer.problem) : refusedChange(answer)
+  const { secret, state, version, revision } = answer.rotated
+  const headers = version === undefined ? {} : { etag: `"${version}"` }
+  return done({ destination, state, secret: secret ?? null, version, revision }, 200, headers)
+}
