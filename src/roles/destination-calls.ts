@@ -97,8 +97,8 @@ export function destinationCalls(
       async function resume(): Promise<AdminAnswer> {
         const resumed = await desk.resume(destination, token.name)
         if (!resumed.ok) return refused(resumed)
-        // The next list has it as resumed.
-        await followed.renew()
+        // So that the next list has it as resumed. If it can't be read, it is resumed all the same.
+        await followed.renew().catch(() => undefined)
         return done(resumedData(resumed.value))
       }
       return asked(log, resume(), (answer) => answer)

@@ -72,9 +72,23 @@ test.each([
   ['/v1/log/search', { kinds: ['lost'] }],
   ['/v1/log/stats', { cursor: 'a' }],
   ['/v1/log/stats', { other: 1 }],
+  ['/v1/log/stats', { step: '7m' }],
+  // More than 1,500 steps.
+  ['/v1/log/stats', { groupBy: 'status', step: '1m', from: '2026-01-01', to: '2026-01-03' }],
 ])('%s with %o is a bad request', async (path, body) => {
   const { status, json } = await call(path, body)
   expect([status, json['type']]).toEqual([400, '/problems/bad-request'])
+})
+
+test('statistics by steps have a number for each step and group, and say how many groups are left out', async () => {
+  const range = { from: new Date(Date.now() - 86_400_000).toISOString(), step: '1h' }
+  const { status, json } = await call('/v1/log/stats', { ...range, groupBy: 'destination', top: 1 })
+  const groups: { succeeded: number[]; failed: number[]; dead: number[] }[] = Object(json['groups'])
+  const times: string[] = Object(json['times'])
+  expect([status, groups.length, 'minutes' in json]).toEqual([200, 1, false])
+  for (const list of ['succeeded', 'failed', 'dead'] as const)
+    expect(groups.map((group) => group[list].length)).toEqual([times.length])
+  expect((await call('/v1/log/stats', range)).json['groups']).toMatchObject([{ key: '' }])
 })
 
 test('times before 1970 are no fault of the index', async () => {
