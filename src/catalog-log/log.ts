@@ -91,7 +91,9 @@ export class CatalogLog {
     return this.#entries
   }
 
-  /** What else the topic has is here too. Whoever goes through all of it must not take a token for an entry. */
+  /**
+   * What else the topic has is here too. Whoever goes through all of it must not take a token for an entry.
+   */
   get all(): ReadonlyMap<string, StoredObject> {
     return this.#all
   }

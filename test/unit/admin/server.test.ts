@@ -10,17 +10,20 @@ import { sendPipelined } from '../../support/pipelined.ts'
 const { token, line } = createToken('ann', 'admin')
 const authorization = `Bearer ${token}`
 
-const answer = async () => done({})
-
-/** Starts a server that answers each call with `{}`, and returns its port. */
-async function serve({ requestTimeoutMs = 10_000, onAnswered = () => {} } = {}): Promise<number> {
+/** Starts a server that answers each call with `{}`, or as `answer` says, and returns its port. */
+async function serve({
+  requestTimeoutMs = 10_000,
+  onAnswered = () => {},
+  answer = async () => done({}),
+  isInForce = (): boolean => true,
+} = {}): Promise<number> {
   const read = readTokens(line)
   if (!read.ok) throw new Error(read.problem)
   const calls: unknown = Object.fromEntries(adminRoutes.map(({ call }) => [call, answer]))
   const server = createAdminServer({
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the routes have all calls
     calls: calls as AdminCalls,
-    findToken: (given) => findToken(read.tokens, given),
+    findToken: (given) => (isInForce() ? findToken(read.tokens, given) : undefined),
     sees: () => true,
     requestTimeoutMs,
     onAnswered,
@@ -130,4 +133,47 @@ test('few requests of a client that does not wait for answers are answered', asy
   const port = await serve({ onAnswered: () => void answers++ })
   await sendPipelined(port, 'GET /openapi.json/none HTTP/1.1\r\nHost: a\r\n\r\n')
   expect(answers).toBe(16)
+})
+
+test.each([
+  { method: 'GET', path: '/v1/replays', status: 401, what: 'what was read is not shown' },
+  { method: 'POST', path: '/v1/replays/r/stop', status: 200, what: 'what was done is told' },
+])('if the token ends while a call waits, $what', async ({ method, path, status }) => {
+  let isInForce = true
+  const port = await serve({
+    isInForce: () => isInForce,
+    async answer() {
+      isInForce = false
+      return done({})
+    },
+  })
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization } })
+  expect(response.status).toBe(status)
+})
+
+test('if the token ends while the body of a request comes, the call is not made', async () => {
+  let isInForce = true
+  let calls = 0
+  const port = await serve({
+    isInForce: () => isInForce,
+    async answer() {
+      calls++
+      return done({})
+    },
+  })
+  const head = `POST /v1/log/search HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n`
+  const socket = connect(port, '127.0.0.1')
+  let answered = ''
+  socket.on('data', (chunk: Buffer) => {
+    answered += chunk.toString()
+    // The head was read, and its token is in force.
+    if (answered.includes('100 Continue') && isInForce) {
+      isInForce = false
+      socket.write('{}')
+    }
+  })
+  socket.write(head)
+  await new Promise((resolve) => socket.once('close', resolve))
+  expect(answered).toContain('HTTP/1.1 401')
+  expect(calls).toBe(0)
 })
