@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type AdminServerOptions, createAdminServer } from '../admin/server.ts'
+import { type AdminServer, type AdminServerOptions, createAdminServer } from '../admin/server.ts'
 import { sees } from '../admin/scope.ts'
 import { TokenBook } from '../admin/token-book.ts'
 import type { Token } from '../admin/tokens.ts'
@@ -15,7 +15,7 @@ import type { KafkaRole } from '../topics/kafka-roles.ts'
 import { within } from '../async/within.ts'
 import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import { catalogCalls, deskCalls } from './catalog-calls.ts'
+import { type AtDesk, catalogCalls, deskCalls } from './catalog-calls.ts'
 import { catalogHistoryCalls } from './catalog-history-calls.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
@@ -124,7 +124,6 @@ export async function startAdminPart({
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role })
-  const atDesk = deskCalls(catalogDesk, config, log)
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -132,10 +131,8 @@ export async function startAdminPart({
       ...statusCalls(followed, catalog, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
-      ...catalogCalls(atDesk, catalog),
-      ...rotateCalls(atDesk),
-      ...catalogHistoryCalls(atDesk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
+      ...callsAtDesk(deskCalls(catalogDesk, config, log), catalog),
       ...deliveryLog.calls,
     },
     findToken: (given) => book.find(given),
@@ -143,6 +140,19 @@ export async function startAdminPart({
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
+  return serve(server, { config, parts, obstacles: () => watch.obstacles() })
+}
+}
+
+/** Lets the server listen. It is not ready from the moment at which it stops. */
+async function serve(
+  server: AdminServer,
+  {
+    config,
+    parts,
+    obstacles,
+  }: Pick<AdminOptions, 'config' | 'parts'> & { obstacles: () => readonly string[] },
+): Promise<{ port: number; notReady(): readonly string[] }> {
   const address = adminAddress(config)
   const port = await listening(server.listen(address), address)
   let isStopping = false
@@ -150,7 +160,11 @@ export async function startAdminPart({
     isStopping = true
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
-  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
+  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...obstacles()] }
+
+/** The calls that read and change the catalog in its topic. */
+function callsAtDesk(atDesk: AtDesk, catalog: () => Catalog) {
+  return { ...catalogCalls(atDesk, catalog), ...rotateCalls(atDesk), ...catalogHistoryCalls(atDesk) }
 }
 
 /** Counts and logs what becomes of requests. */
