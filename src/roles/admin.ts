@@ -142,7 +142,6 @@ export async function startAdminPart({
   })
   return serve(server, { config, parts, obstacles: () => watch.obstacles() })
 }
-}
 
 /** Lets the server listen. It is not ready from the moment at which it stops. */
 async function serve(
@@ -161,6 +160,7 @@ async function serve(
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
   return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...obstacles()] }
+}
 
 /** The calls that read and change the catalog in its topic. */
 function callsAtDesk(atDesk: AtDesk, catalog: () => Catalog) {
