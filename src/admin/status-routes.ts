@@ -125,6 +125,7 @@ const destinationProperties = {
     properties: {
       types: { type: 'array', items: { type: 'string' } },
       events: { type: 'array', items: { type: 'string' } },
+      historical: { type: 'boolean', description: '`false`: messages from the past are left out.' },
     },
   },
   isSigned: { type: 'boolean' },

@@ -163,6 +163,13 @@ const destination = Type.Object(
               examples: [['Order Completed']],
             }),
           ),
+          historical: Type.Optional(
+            Type.Boolean({
+              default: true,
+              description:
+                'false: the destination gets no messages from the past. These are messages whose timestamp is more than 24 hours before the time at which they came (receivedAt), such as those of an import.',
+            }),
+          ),
         },
         {
           additionalProperties: false,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createAddressPolicy } from '../address/policy.ts'
+import type { MessageFilter } from '../message/message-filter.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
@@ -180,7 +181,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       name,
       state,
       sources: rest.sources,
-      filter: rest.filter && { types: rest.filter.types, events: rest.filter.events },
+      filter: rest.filter && filterOf(rest.filter),
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
       nextSharedSecret:
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
@@ -200,6 +201,14 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
     }),
   )
   return createCatalog(sources, destinations, version)
+}
+
+function filterOf({
+  types,
+  events,
+  historical,
+}: NonNullable<CatalogDefinition['destinations'][number]['filter']>): MessageFilter {
+  return { types, events, ...(historical === false && { historical }) }
 }
 
 function buildHook(

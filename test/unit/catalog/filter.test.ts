@@ -19,6 +19,7 @@ destinations:
 test.each([
   '{ types: [track, identify, page, screen, group, alias] }',
   '{ events: [Order Completed] }',
+  '{ historical: false }',
   '{ types: [page, track], events: [Order Completed, "1"] }',
 ])('the filter %s is accepted', (filter) => {
   expect(faultsOf(filter)).toEqual([])
@@ -27,7 +28,10 @@ test.each([
 const unknownType = 'is not a value that is known here; write identify, track, page, screen, group or alias'
 
 test.each([
-  ['{}', ':6:13: crm: destinations[0].filter: is empty; write types or events, or remove the key'],
+  [
+    '{}',
+    ':6:13: crm: destinations[0].filter: is empty; write types, events or historical, or remove the key',
+  ],
   ['{ types: [] }', ':6:22: crm: destinations[0].filter.types: has too few entries; write at least 1'],
   ['{ types: [track, event] }', `:6:30: crm: destinations[0].filter.types[1]: ${unknownType}`],
   ['{ types: [delete] }', `:6:23: crm: destinations[0].filter.types[0]: ${unknownType}`],

@@ -118,6 +118,22 @@ describe('by the filter of a destination', () => {
     expect(route({ type: 'page', body }, [orders, onlyOrders]).to).toEqual([orders])
   })
 
+  test.each([
+    ['2026-07-29T09:30:00.000Z', '2026-07-30T09:30:00.000Z', true],
+    ['2026-07-29T09:30:00.000Z', '2026-07-30T09:30:00.001Z', false],
+    ['2020-01-01', '2026-07-30T09:30:00.000Z', false],
+    // A clock that is fast.
+    ['2026-08-30T09:30:00.000Z', '2026-07-30T09:30:00.000Z', true],
+    ['no time', '2026-07-30T09:30:00.000Z', true],
+  ])('a message of %s that came at %s goes to one without history: %s', (timestamp, receivedAt, goes) => {
+    const present = filtered('present', { historical: false })
+    const presentOrders = filtered('present orders', { historical: false, events: ['Order Completed'] })
+    const body = bodyOf({ type: 'track', event: 'Order Completed', timestamp, receivedAt })
+    const routed = route({ type: 'track', body }, [on, present, presentOrders])
+    expect(routed.to.map(({ id }) => id)).toEqual(['on', ...(goes ? ['present', 'present orders'] : [])])
+    expect(route({ type: 'delete', body }, [present]).to).toEqual([present])
+  })
+
   test('what Sluice makes itself passes every filter', () => {
     expect(route({ type: 'identify' }, all)).toEqual({ to: all, skipped: [] })
   })
