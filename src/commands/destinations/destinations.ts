@@ -41,6 +41,14 @@ type Run = { config: Config; log: Logger; screen: Screen }
 const pausesUnknown =
   'Kafka has no topic of notices, or does not show it: destinations that Sluice has paused are listed as on'
 
+const noneMeant = 'There is no such destination'
+
+function noneYet({ catalog: { source, file } }: Config): string {
+  return source === 'file'
+    ? `The catalog has no destinations yet: write them into ${file} (docs/catalog.md).`
+    : 'The catalog has no destinations yet: `sluice destinations create ID FILE` makes one (docs/catalog-topic.md).'
+}
+
 export type ListCommand = Omit<ListQuery, 'limit' | 'label'> & {
   readonly label: string | undefined
   readonly limit: number | undefined
@@ -64,7 +72,7 @@ export function listAll(run: Run, { label, limit, asJson, ...query }: ListComman
       limit: limit ?? catalog.destinations.size,
     })
     if (asJson) return listed.map((one) => JSON.stringify(destinationData(one, health)))
-    if (listed.length === 0) return ['There is no such destination']
+    if (listed.length === 0) return [catalog.destinations.size === 0 ? noneYet(run.config) : noneMeant]
     return [
       ...aligned([
         ['destination', 'state', ...healthHeadings, 'hooks', 'sources'],
