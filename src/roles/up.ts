@@ -234,7 +234,7 @@ function developmentNotice(
 ): string[] {
   const isInTopic = catalog.source === 'topic'
   const place = isInTopic
-    ? `the topic ${topicPrefix}catalog   npx sluice destinations list; set ID FILE; rm ID`
+    ? `the topic ${topicPrefix}catalog   npx sluice destinations create my-service --url http://127.0.0.1:3000/hook --source app`
     : `${catalog.file}   an edit takes effect within a second`
   return [
     '',

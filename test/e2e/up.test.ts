@@ -137,15 +137,23 @@ test('without a catalog file, destinations are kept in the topic, and commands i
   started.push(running)
   const { PATH, HOME } = process.env
   const here = { env: { PATH, HOME }, cwd: folderOfOwn }
-  const sluice = (args: readonly string[], input = '') =>
-    runProgram(inject('program'), args, { ...here, input })
+  const sluice = (args: readonly string[]) => runProgram(inject('program'), args, here)
   const { said } = running
   const [, writeKey = ''] = /curl \S+ -u (\S+): /.exec(said) ?? []
   const [, admin = '', token = ''] =
     /(http:\S+)\/openapi\.json +with Authorization: Bearer (\S+)/.exec(said) ?? []
 
-  const definition = stringify({ sources: ['app'], hooks: [{ url: receiver.url('/mine') }] })
-  expect(await sluice(['destinations', 'set', 'mine', '-'], definition)).toMatchObject({ code: 0 })
+  expect((await sluice(['destinations', 'list'])).stdout).toContain('has no destinations yet')
+  const made = await sluice([
+    'destinations',
+    'create',
+    'mine',
+    '--url',
+    receiver.url('/mine'),
+    '--source',
+    'app',
+  ])
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('destination/mine: created') })
   const listed = await fetch(`${admin}/v1/destinations`, { headers: { authorization: `Bearer ${token}` } })
   expect(await listed.json()).toMatchObject({ destinations: [{ id: 'mine' }] })
   const [messageId = ''] = newIds(1)

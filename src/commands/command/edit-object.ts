@@ -51,12 +51,22 @@ export async function setObject(
   return change(run, edit, { by })
 }
 
-/** Makes an object that doesn't exist yet, as a file has it. */
+/**
+ * Makes an object that doesn't exist yet, as a file has it. `fields`: what it has beside that, or all of it
+ * without a file.
+ */
 export async function createObject(
   run: CatalogRun,
-  { kind, id, path, by }: ObjectName & { path: string } & By,
+  {
+    kind,
+    id,
+    path,
+    fields,
+    by,
+  }: ObjectName & { path: string | undefined; fields: Readonly<Record<string, unknown>> } & By,
 ): Promise<string[]> {
-  const given = await readObject({ kind, id }, path)
+  const read = path === undefined ? { id } : await readObject({ kind, id }, path)
+  const given = { ...read, ...fields }
   return change(run, { name: { kind, id }, op: 'put', given, base: 'none' }, { by })
 }
 

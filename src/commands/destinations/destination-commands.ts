@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type * as destinations from './destinations.ts'
 import { listedStates } from '../command/command-choices.ts'
+import { WrongUseError } from '../../roles/start/start-error.ts'
 import { byOption, type CommandTools, type Flags, textOf } from '../command/tools.ts'
 
 export function addDestinationCommands(tools: CommandTools): void {
@@ -74,14 +75,29 @@ function addCreate(parent: Command, { command, once }: CommandTools): void {
     parent,
   })
     .argument('<destination>', 'its id in the catalog')
-    .argument('<file>', 'its fields, YAML or JSON; - reads them from standard input')
+    .argument('[file]', 'its fields, YAML or JSON; - reads them from standard input')
+    .option('--url <url>', 'post messages to this URL')
+    .option('--source <id...>', 'the sources whose messages it gets')
     .option(...byOption)
-    .action((id: string, path: string, flags: Flags) =>
-      once(flags, async (config, log) => {
-        const order = { kind: 'destination', id, path, by: textOf(flags['by']) } as const
-        return (await edits()).createObject({ config, log }, order)
-      }),
+    .addHelpText(
+      'after',
+      `
+Example:
+  sluice destinations create crm --url https://example.com/hook --source shop`,
     )
+    .action((id: string, path: string | undefined, flags: Flags) => {
+      const { url, source } = flags
+      if (path === undefined && url === undefined)
+        throw new WrongUseError('Name a file with the fields of the destination, or give --url and --source.')
+      const fields = {
+        ...(url !== undefined && { hooks: [{ url }] }),
+        ...(source !== undefined ? { sources: source } : path === undefined && { sources: [] }),
+      }
+      return once(flags, async (config, log) => {
+        const order = { kind: 'destination', id, path, fields, by: textOf(flags['by']) } as const
+        return (await edits()).createObject({ config, log }, order)
+      })
+    })
 }
 
 function addRotate(parent: Command, { command, once }: CommandTools): void {

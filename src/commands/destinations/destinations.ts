@@ -46,7 +46,7 @@ const noneMeant = 'There is no such destination'
 function noneYet({ catalog: { source, file } }: Config): string {
   return source === 'file'
     ? `The catalog has no destinations yet: write them into ${file} (docs/catalog.md).`
-    : 'The catalog has no destinations yet: `sluice destinations create ID FILE` makes one (docs/catalog-topic.md).'
+    : 'The catalog has no destinations yet: `sluice destinations create ID --url URL --source SOURCE` makes one (docs/catalog-topic.md).'
 }
 
 export type ListCommand = Omit<ListQuery, 'limit' | 'label'> & {
