@@ -186,7 +186,9 @@ test('files are applied as they are seen: the difference first, only what they n
     `id: one\n${destination('one', 'sharedSecret: ${CATALOG_CRM}\nmaxInFlight: 3')}`,
   )
   const prune = [...apply, '--prune', '--selector', 'tenant=acme']
-  const dry = await run([...prune, '--dry-run'])
+  const { stdout: dry, stderr: warned } = await runSluice([...prune, '--dry-run'], scene.variables)
+  expect(warned).toContain('source/acme-app lacks the label tenant=acme, so a later --prune leaves it')
+  expect(warned).not.toContain('destination/')
   expect(dry).toBe(
     '~ destination/one\n    maxInFlight: (none) → 3\n- destination/old\n2 objects would change, of which 1 is removed\n',
   )

@@ -13,7 +13,7 @@ import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { atCatalogDesk, type CatalogRun } from '../command/catalog-desk.ts'
 import { whoIsThis } from '../command/operator.ts'
 import { confirms } from '../command/question.ts'
-import { writeLine } from '../command/tools.ts'
+import { writeError, writeLine } from '../command/tools.ts'
 import { type GivenObjects, putOf, readFragments, refusalOfFiles } from './fragments.ts'
 
 type Accepted = Extract<ChangeAnswer, { ok: true }>
@@ -58,6 +58,7 @@ export function applyFiles(
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const objects = await readFragments(paths)
     const edits = editsFrom(objects, await desk.look(), selector)
+    for (const line of unlabelled(objects, selector)) writeError(line)
     const change = { edits, by, note: 'applied', variables: catalogVariables() }
     const preview = allowed(await desk.change({ ...change, isDryRun: true }), objects)
     const { differences } = preview
@@ -102,11 +103,21 @@ function editsFrom(
   return [...puts, ...gone.map((object): Edit => ({ ...removalOf(object), base: object.version }))]
 }
 
+/** Says which objects of the files a later --prune would not find. */
+function unlabelled(objects: GivenObjects, selector: LabelSelector | undefined): string[] {
+  if (selector === undefined) return []
+  const keys = [...objects].flatMap(([key, { given }]) =>
+    isSelected(labelsOf({ definition: given }), selector) ? [] : [key],
+  )
+  const label = `${selector.key}=${selector.value}`
+  return keys.map((key) => `sluice: warning: ${key} lacks the label ${label}, so a later --prune leaves it.`)
+}
+
 function removalOf({ kind, id }: StoredObject): Edit {
   return { name: { kind, id }, op: 'remove' }
 }
 
-function labelsOf({ definition }: StoredObject): Labels {
+function labelsOf({ definition }: Pick<StoredObject, 'definition'>): Labels {
   const labels = Object.entries(recordOf(definition['labels']))
   return Object.fromEntries(labels.flatMap(([key, value]) => (isString(value) ? [[key, value]] : [])))
 }
