@@ -197,9 +197,10 @@ describe('/metrics', () => {
     expect(names.filter((name) => !/\w/.test(helps.get(name) ?? ''))).toEqual([])
     const exposed = series.map(({ name }) => name)
     const withoutSeries = names.filter((name) => !exposed.some((one) => one.startsWith(name)))
-    // This worker has no certificate and traces nothing, and nothing waits.
+    // This worker has no certificate and traces nothing, no destination fails, and nothing waits.
     expect(withoutSeries.toSorted()).toEqual([
       'sluice_certificate_expiry_timestamp_seconds',
+      'sluice_failing_destination_seconds',
       'sluice_trace_spans_total',
       'sluice_waiting_oldest_timestamp_seconds',
     ])
