@@ -51,6 +51,8 @@ const names: Readonly<Record<string, { readonly foreign: () => string; readonly 
   replay: { foreign: () => replays.globex, nobody: '20200101-000000-000000' },
   message: { foreign: () => 'globex.crm-only', nobody: 'xxxxxx.crm-only' },
   token: { foreign: () => 'globex-admin', nobody: 'xxxxxx-admin' },
+  // A change of the catalog concerns the whole installation.
+  revision: { foreign: () => '1', nobody: '2' },
 }
 
 type Request = { readonly path: string; readonly body?: unknown }
