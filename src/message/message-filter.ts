@@ -14,8 +14,8 @@ export type MessageFilter = {
 }
 
 /**
- * A message is historical if its `timestamp` is more than so many milliseconds before its `receivedAt`. Phones
- * that were offline send messages of the last hours, and imports send those of the past.
+ * A message is historical if its `timestamp` is more than so many milliseconds before its `receivedAt`.
+ * Phones that were offline send messages of the last hours, and imports send those of the past.
  */
 const historicalAfterMs = 24 * 3_600_000
 
