@@ -100,7 +100,7 @@ function listsOf(
       concerned.add(source)
   for (const id of concerned) {
     const list = before.destinationsBySource.get(id)
-    if (list !== undefined && !lists.has(id)) lists.set(id, listWith(list, id, changed))
+    if (list !== undefined && !lists.has(id)) lists.set(id, listWith(list, id, { changed, before }))
   }
   return lists
 }
@@ -109,26 +109,32 @@ function connectedTo(sourceId: string, destinations: Catalog['destinations']): r
   return [...destinations.values()].filter(({ sources }) => sources.includes(sourceId))
 }
 
-/** Returns the list of a source with changed destinations. They keep their places, and new ones come last. */
+/**
+ * Returns the list of a source with changed destinations. They keep their places, and new ones come last. Few
+ * changes are looked for one by one: comparing objects is much faster than looking each one up by its id.
+ */
 function listWith(
   list: readonly Destination[],
   sourceId: string,
-  changed: CatalogPatch['destinations'],
+  { changed, before }: { readonly changed: CatalogPatch['destinations']; readonly before: Catalog },
 ): readonly Destination[] {
-  const isConnected = (destination: Destination | undefined): destination is Destination =>
-    destination?.sources.includes(sourceId) === true
-  const kept = new Set<string>()
-  const next: Destination[] = []
-  for (const destination of list) {
-    const { id } = destination
-    const now = changed.has(id) ? changed.get(id) : destination
-    if (!isConnected(now)) continue
-    if (now !== destination) kept.add(id)
-    next.push(now)
+  const next: (Destination | undefined)[] = [...list]
+  const places = changed.size > mostSought ? new Map(list.map((one, place) => [one, place])) : undefined
+  let isShorter = false
+  for (const [id, now] of changed) {
+    const was = before.destinations.get(id)
+    const place = was === undefined ? -1 : (places?.get(was) ?? (places ? -1 : list.indexOf(was)))
+    const isConnected = now?.sources.includes(sourceId) === true
+    if (place >= 0) next[place] = isConnected ? now : undefined
+    else if (isConnected) next.push(now)
+    if (place >= 0 && !isConnected) isShorter = true
   }
-  for (const [id, now] of changed) if (isConnected(now) && !kept.has(id)) next.push(now)
-  return next
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has no gaps
+  return isShorter ? next.filter((one) => one !== undefined) : (next as readonly Destination[])
 }
+
+/** The most changes that are looked for one by one in the list of a source. */
+const mostSought = 100
 
 /**
  * A map of which a few values are others than in an earlier map. `undefined`: the key isn't there any more.
