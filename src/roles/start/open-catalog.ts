@@ -65,9 +65,7 @@ async function openFromTopic({
   refuseEarlier(read.revision, await memory.known(), config)
   let isInForce = false
   const keep = (catalog: Catalog): void => {
-    // The topic itself shows whether it has lost objects, so the version is enough.
-    if (isInForce)
-      memory.keep(() => ({ version: catalog.version, sources: new Map(), destinations: new Map() }))
+    if (isInForce) memory.keep(() => outlineOf(catalog))
   }
   const topic = read.follow((catalog, before, { changes, by }) => {
     showCatalog(metrics, catalog.version, stateCountsOf(catalog))
