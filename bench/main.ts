@@ -244,8 +244,6 @@ try {
     console.log(JSON.stringify(figures))
   }
   // Parts of Sluice that were measured without their process may have timers that are never cleared.
-  process.exitCode ??= 0
-  await new Promise((resolve) => process.stdout.write('', resolve))
   process.exit()
 } catch (error) {
   if (!(error instanceof BenchmarkFailure)) throw error

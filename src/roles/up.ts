@@ -19,14 +19,13 @@ import type { Parts } from './start/parts.ts'
 import { showReady } from './start/readiness.ts'
 import { kafkaSettings } from './start/settings.ts'
 import { StartError } from './start/start-error.ts'
-import { openOwnTelemetry, type OwnTelemetry } from './start/telemetry.ts'
+import { openOwnTelemetry, type OwnTelemetry, probesAddress } from './start/telemetry.ts'
 import { createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
 import { applyTopicTable } from './operations/topic-table.ts'
 import { kept, keptFiles } from '../workshop/kept-files.ts'
 import { answers, readRunning, removeRunning, workshopFolder, writeRunning } from '../workshop/running.ts'
-import { loopback } from '../workshop/settings.ts'
 import { startMember } from './worker.ts'
 
 export type UpOptions = {
@@ -39,6 +38,8 @@ export type UpOptions = {
 }
 
 const dataDir = `${workshopFolder}/kafka`
+/** Address ranges of this machine. */
+const loopback = ['127.0.0.0/8', '::1/128']
 
 type Started = {
   /** The port of `/metrics`, `/livez` and `/readyz`. */
@@ -74,28 +75,14 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
 
 /** Starts a Sluice for development, with a Kafka of its own. */
 async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
-  const { config, log, parts } = options
+  const { log, parts } = options
+  const config = forDevelopment(options.config)
   await refuseSecond()
-  const { http } = config
-  const probes = {
-    host: http.host,
-    port: http.port,
-    what: 'The server of metrics and probes',
-    settings: 'SLUICE_HTTP',
-  }
-  await refuseTakenPorts([probes, ...addressesOf(config, { hasAdmin: true })])
+  await refuseTakenPorts([probesAddress(config), ...addressesOf(config, { hasAdmin: true })])
   const telemetry = await openOwnTelemetry(options)
   await refuseFaultyCatalog(config)
   const kafka = parts.add(await startDevelopmentKafka(say))
-  const { allowAddresses } = config.delivery
-  const development: Config = {
-    ...config,
-    kafka: { ...config.kafka, brokers: kafka.brokers },
-    topics: { ...config.topics, development: true },
-    // Only this machine may reach an API whose token is printed on the terminal.
-    admin: { ...config.admin, host: '127.0.0.1' },
-    delivery: { ...config.delivery, allowAddresses: [...new Set([...allowAddresses, ...loopback])] },
-  }
+  const development = { ...config, kafka: { ...config.kafka, brokers: kafka.brokers } }
   for (const line of await applyTopicTable(development, log)) say(`topics: ${line}`)
   const token = keepSecrets(development)
   const writeKey = await firstWriteKey(development, log)
@@ -111,6 +98,18 @@ async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
   parts.defer(async () => removeRunning(pid))
   const key = writeKey ?? started.writeKey
   for (const notice of developmentNotice(development, started, { token, writeKey: key })) say(notice)
+}
+
+/** Returns the settings with those that are the same in every Sluice for development, whatever is set. */
+function forDevelopment(config: Config): Config {
+  const { topics, admin, delivery } = config
+  return {
+    ...config,
+    topics: { ...topics, development: true },
+    // Only this machine may reach an API whose token is printed on the terminal.
+    admin: { ...admin, host: '127.0.0.1' },
+    delivery: { ...delivery, allowAddresses: [...new Set([...delivery.allowAddresses, ...loopback])] },
+  }
 }
 
 /** Throws if another `sluice up` runs in this folder. */

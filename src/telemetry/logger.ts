@@ -50,14 +50,16 @@ export function createLogger({
   const descriptor = isOfCommand ? standardError : standardOutput
   const blockBytes = isShared && !isFile(descriptor) ? sharedBlockBytes : ownBlockBytes
   const output = new Output(descriptor)
-  const hasColours = process.stdout.isTTY && process.stdout.hasColors()
-  const lines = isForPeople ? new LinesForPeople(output, { hasColours }) : output
-  const blocks = new Blocks(lines, blockBytes)
+  const blocks = new Blocks(isForPeople ? linesForPeople(output) : output, blockBytes)
   const log = pino(
     { level, base: null, timestamp: timeMember, formatters: { level: (label) => ({ level: label }) } },
     blocks,
   )
   return { log, flush: () => blocks.flush() }
+}
+
+function linesForPeople(output: DestinationStream): DestinationStream {
+  return new LinesForPeople(output, { hasColours: process.stdout.isTTY && process.stdout.hasColors() })
 }
 
 /**

@@ -2,9 +2,6 @@ import { join } from 'node:path'
 import { keptFiles } from './kept-files.ts'
 import { workshopFolder } from './running.ts'
 
-/** Address ranges of this machine. */
-export const loopback = ['127.0.0.0/8', '::1/128'] as const
-
 /**
  * The settings of a Sluice for development, by environment variable. They stand in for the defaults: what
  * somebody sets takes precedence. All servers listen on 127.0.0.1, because only this machine may reach a
@@ -25,11 +22,8 @@ export function workshopSettings({
     SLUICE_CATALOG_KEYS_FILE: keptFiles.catalogKeys,
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_GATEWAY_HOST: '127.0.0.1',
-    SLUICE_ADMIN_HOST: '127.0.0.1',
     // No load balancer stands in front of the gateway.
     SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
-    SLUICE_TOPICS_DEVELOPMENT: 'true',
-    SLUICE_DELIVERY_ALLOW_ADDRESSES: loopback.join(','),
     SLUICE_STATE_FOLDER: join(workshopFolder, 'state'),
     SLUICE_ATTEMPTS_ANSWERS: 'true',
     ...(!hasUserKey && { SLUICE_ATTEMPTS_USER_KEY_FILE: keptFiles.userKey }),

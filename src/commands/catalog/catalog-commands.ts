@@ -1,6 +1,14 @@
 import type { Command } from 'commander'
 import { isString, listOf } from '../../catalog/plain-data.ts'
-import { byOption, type CommandTools, type Flags, textOf, wholeNumber } from '../command/tools.ts'
+import {
+  byOption,
+  type CommandTools,
+  dryRunOption,
+  type Flags,
+  textOf,
+  wholeNumber,
+  yesOption,
+} from '../command/tools.ts'
 
 export function addCatalogCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -27,8 +35,8 @@ export function addApplyCommand({ command, once, screen }: CommandTools): void {
     )
     .option('--prune', 'also remove what has the label of --selector, and is not in the files')
     .option('--selector <label>', 'the label of what --prune may remove, such as tenant=acme')
-    .option('--dry-run', 'say what would change, and change nothing')
-    .option('--yes', 'do not ask')
+    .option(...dryRunOption)
+    .option(...yesOption)
     .option(...byOption)
     .addHelpText(
       'after',
@@ -83,7 +91,7 @@ differ, and 2 if the file has faults. \${CATALOG_X} is filled in here.`,
 function addImport(parent: Command, { command, once }: CommandTools): void {
   command('import', 'make the catalog in the topic equal to a file, in one change', { parent })
     .argument('<file>', 'the file, YAML or JSON; - reads it from standard input')
-    .option('--dry-run', 'say what would change, and change nothing')
+    .option(...dryRunOption)
     .option('--repair', 'write all objects again, after records of the topic were destroyed')
     .option(...byOption)
     .addHelpText(
@@ -160,8 +168,8 @@ are not shown, only since when they are set. See docs/catalog-topic.md.`,
 function addUndo(parent: Command, { command, once, screen }: CommandTools): void {
   command('undo', 'make the opposite of a change of the catalog, in one change', { parent })
     .argument('<revision>', 'the revision of the change, as `sluice catalog history` shows it', wholeNumber)
-    .option('--dry-run', 'say what would change, and change nothing')
-    .option('--yes', 'do not ask')
+    .option(...dryRunOption)
+    .option(...yesOption)
     .option(...byOption)
     .addHelpText(
       'after',

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type * as destinations from './destinations.ts'
 import { listedStates } from '../command/command-choices.ts'
 import { WrongUseError } from '../../roles/start/start-error.ts'
-import { byOption, type CommandTools, type Flags, textOf } from '../command/tools.ts'
+import { byOption, type CommandTools, type Flags, textOf, yesOption } from '../command/tools.ts'
 
 export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -153,7 +153,7 @@ function addPause(parent: Command, { command, once }: CommandTools): void {
 function addRemove(parent: Command, { command, once, screen }: CommandTools): void {
   command('rm', 'remove a destination from the topic (catalog.source=topic)', { parent })
     .argument('<destination>', 'its id in the catalog')
-    .option('--yes', 'do not ask')
+    .option(...yesOption)
     .option(...byOption)
     .action((id: string, flags: Flags) =>
       once(flags, async (config, log) => {
@@ -346,7 +346,7 @@ function addDrop(parent: Command, { command, once, screen }: CommandTools): void
     .argument('<destination>', 'its id in the catalog')
     .option('--waiting', 'what waits in its queue, and on the retry topics (must be given)')
     .option('--dry-run', 'only say how many wait')
-    .option('--yes', 'do not ask')
+    .option(...yesOption)
     .option('--by <name>', 'who does it, for the audit trail (default: the user of this machine)')
     .option('--json', 'print one JSON object')
     .addHelpText(

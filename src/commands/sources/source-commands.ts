@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { byOption, type CommandTools, type Flags, textOf, wholeNumber } from '../command/tools.ts'
+import { byOption, type CommandTools, type Flags, textOf, wholeNumber, yesOption } from '../command/tools.ts'
 
 export function addSourceCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -89,7 +89,7 @@ clients, and remove the old one.`,
 function addRemove(parent: Command, { command, once, screen }: CommandTools): void {
   command('rm', 'remove a source from the topic', { parent })
     .argument('<source>', 'its id in the catalog')
-    .option('--yes', 'do not ask')
+    .option(...yesOption)
     .option(...byOption)
     .action((id: string, flags: Flags) =>
       once(flags, async (config, log) => {

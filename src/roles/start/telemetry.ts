@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import { type Probes, serveTelemetry } from '../../telemetry/probe-server.ts'
-import { listening } from './listening.ts'
+import { type Listening, listening } from './listening.ts'
 import type { Parts } from './parts.ts'
 
 export type TelemetryOptions = {
@@ -29,10 +29,15 @@ export type OwnTelemetry = {
  * other parts have stopped.
  */
 export async function openTelemetry({ config, parts }: TelemetryOptions, probes: Probes): Promise<number> {
-  const { host, port } = config.http
-  const address = { host, port, what: 'The server of metrics and probes', settings: 'SLUICE_HTTP' }
+  const address = probesAddress(config)
+  const { host, port } = address
   const server = await listening(serveTelemetry({ host, port, probes }), address)
   return parts.add(server).port
+}
+
+/** Returns the address of metrics and probes, with the name of their server for messages. */
+export function probesAddress({ http: { host, port } }: Config): Listening {
+  return { host, port, what: 'The server of metrics and probes', settings: 'SLUICE_HTTP' }
 }
 
 /**
