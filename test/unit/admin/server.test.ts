@@ -24,6 +24,9 @@ async function serve({
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the routes have all calls
     calls: calls as AdminCalls,
     findToken: (given) => (isInForce() ? findToken(read.tokens, given) : undefined),
+    findSession: () => undefined,
+    browsers: { publicUrl: undefined, trustedProxies: [] },
+    console: { bundle: () => 'no console', onViolation: () => {} },
     sees: () => true,
     requestTimeoutMs,
     onAnswered,
