@@ -229,7 +229,7 @@ class Server implements AdminServer {
     const given = { params, query, body, conditions, idempotencyKey: key, token, caller, isInForce }
     const answer = await this.#options.calls[route.call](given)
     // What was only read isn't shown any more. What was done is told.
-    return route.right === 'read' && !isInForce() ? noToken : answer
+    return route.right === 'read' && route.status !== 204 && !isInForce() ? noToken : answer
   }
 
   /**

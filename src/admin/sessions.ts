@@ -55,16 +55,19 @@ export function newSession(
 
 export function storedSession(session: Session): StoredSession {
   const { id, kind, hash, of, madeAtMs, endsAtMs, idleEndsAtMs } = session
-  const time = (ms: number): string => new Date(ms).toISOString()
   return {
     id,
     kind,
     sha256: hash,
     of,
-    madeAt: time(madeAtMs),
-    endsAt: time(endsAtMs),
-    idleEndsAt: time(idleEndsAtMs),
+    madeAt: timeOf(madeAtMs),
+    endsAt: timeOf(endsAtMs),
+    idleEndsAt: timeOf(idleEndsAtMs),
   }
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
 }
 
 const storedFields = new Set(['id', 'kind', 'sha256', 'of', 'madeAt', 'endsAt', 'idleEndsAt'])

@@ -80,8 +80,8 @@ export class Browsers {
   }
 
   /**
-   * `__Host-` and `__Secure-` keep other hosts and pages without TLS from setting the cookie. `__Host-` allows
-   * no path. Without TLS, the name has the port, because all ports of a host share their cookies.
+   * `__Host-` and `__Secure-` keep other hosts and pages without TLS from setting the cookie. `__Host-`
+   * allows no path. Without TLS, the name has the port, because all ports of a host share their cookies.
    */
   #cookieName(request: Approach): string {
     if (!this.#isSecure(request)) return `sluice-${request.socket.localPort ?? 0}`

@@ -65,7 +65,6 @@ export class BundleFolder {
 
   #file(name: string): BundleFile {
     const path = join(this.#folder, name)
-    const readIf = (file: string): Buffer | undefined => (existsSync(file) ? readFileSync(file) : undefined)
     return {
       type: types[extname(name)] ?? 'application/octet-stream',
       plain: readFileSync(path),
@@ -74,4 +73,8 @@ export class BundleFolder {
       isImmutable: /[.-][\w-]{8,}\.\w+$/.test(name),
     }
   }
+}
+
+function readIf(file: string): Buffer | undefined {
+  return existsSync(file) ? readFileSync(file) : undefined
 }

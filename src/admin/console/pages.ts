@@ -85,14 +85,15 @@ function sendFile(
   reply: FastifyReply,
   { type, plain, gzip, brotli, isImmutable }: BundleFile,
 ): FastifyReply {
-  const accepted = String(headers['accept-encoding'] ?? '')
-    .split(',')
-    .flatMap((one) => (/;\s*q=0(\.0*)?\s*$/.test(one) ? [] : [one.split(';')[0]?.trim() ?? '']))
+  const given = (headers['accept-encoding'] ?? '').split(',')
+  const accepted = new Set(
+    given.flatMap((one) => (/;\s*q=0(\.0*)?\s*$/.test(one) ? [] : [one.split(';')[0]?.trim()])),
+  )
   const choices = [
     ['br', brotli],
     ['gzip', gzip],
   ] as const
-  const [encoding, encoded] = choices.find(([name, made]) => made && accepted.includes(name)) ?? []
+  const [encoding, encoded] = choices.find(([name, made]) => made && accepted.has(name)) ?? []
   return reply
     .headers({
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
@@ -107,7 +108,9 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? ''
 }
 
-/** A page without script and style, which the policy allows. It loads itself again, in case this has changed. */
+/**
+ * A page without script and style, which the policy allows. It loads itself again, in case this has changed.
+ */
 function noticeOf(text: string): string {
   const shown = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Sluice</title><p>${shown}</p></html>`
@@ -139,7 +142,7 @@ function violationsIn(body: unknown): readonly Violation[] {
   return (Array.isArray(parsed) ? parsed : [parsed]).slice(0, 10).flatMap((report: unknown) => {
     const given: Record<string, unknown> = Object(Object(report)['csp-report'] ?? Object(report)['body'])
     const text = (...names: string[]): string =>
-      String(names.map((name) => given[name]).find((value) => typeof value === 'string') ?? '').slice(0, 200)
+      (names.map((name) => given[name]).find((value) => typeof value === 'string') ?? '').slice(0, 200)
     const directive = text('effectiveDirective', 'effective-directive', 'violated-directive')
     if (directive === '') return []
     const blocked = bare(text('blockedURL', 'blocked-uri'))
