@@ -1,57 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RecordProducer } from '../kafka/produce/producer.ts'
-import type { PartitionReader } from '../kafka/read/partition-reader.ts'
-import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { HeldRecord } from '../message/held-record.ts'
 import { headerText } from '../message/record-headers.ts'
-import type { OutboundRecord, WholeRecord } from '../message/records.ts'
+import type { WholeRecord } from '../message/records.ts'
 import { AppendTimes } from './append-times.ts'
 import { blockSize } from './block.ts'
 import { Counts } from './counts.ts'
 import { Drops } from './drops.ts'
 import { loadMarks } from './load-marks.ts'
 import { type OwnersMark, parseQueued, type PlaceInLog, queuedHeader, queuedText } from './marks.ts'
-import { MarkWriter, type QueuePartition } from './mark-writer.ts'
-import type { Owners, QueueClass } from './owners.ts'
-import type { Pieces } from './pieces.ts'
+import { MarkWriter } from './mark-writer.ts'
 import { QueuedBefore } from './queued-before.ts'
+import type { AppendedRecord, FoundLog, UnitQueueOptions } from './queue-options.ts'
 import { UnitIndex } from './unit-index.ts'
-
-/** What the brokers say of a unit's log. */
-type FoundLog = {
-  readonly topicId: string
-  readonly range: { readonly start: number; readonly end: number }
-}
-
-/** A record to append. Its headers name its destination. */
-export type AppendedRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>
-
-/** Takes a record of `waiting` whose turn has come. */
-export type TakeWaiting = (record: HeldRecord, content: RecordContent, queueClass: QueueClass) => void
-
-export type QueueLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
-
-export type UnitQueueOptions = {
-  readonly unit: number
-  /** The names of the topics `waiting` and `waiting-marks`. */
-  readonly topic: string
-  readonly marksTopic: string
-  readonly reader: PartitionReader
-  readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
-  readonly owners: Owners
-  readonly pieces: Pieces
-  readonly partition: QueuePartition
-  readonly take: TakeWaiting
-  readonly expire: TakeWaiting
-  /** Takes a record that was given up. */
-  readonly drop: TakeWaiting
-  readonly maxAgeMs: () => number
-  /** Called when a class of a destination gets its first record that waits. */
-  readonly onWaiting: (code: number) => void
-  /** Called with the number of records that were deleted before they were delivered. */
-  readonly onLost: (count: number) => void
-  readonly log: QueueLog
-}
 
 /** The time after which a failed read or write is tried again, in milliseconds. */
 const againAfterMs = 1_000
@@ -367,8 +328,8 @@ export class UnitQueue {
   #acknowledged(offset: number, sequence: number, code: number): void {
     if (this.#marks === undefined) return
     if (offset < this.#index.end) {
-      // The index has the record if it was read before its acknowledgement came. Otherwise the record is in the
-      // place of another one, which an unclean election has lost.
+      // The index has the record if it was read before its acknowledgement came. Otherwise the record is in
+      // the place of another one, which an unclean election has lost.
       if (sequence > (this.#sequences.get(this.#writer) ?? 0)) this.#isRewritten(offset)
       return
     }

@@ -14,7 +14,8 @@ const quoteOrBackslash = /["\\]/g
 const quoteOrBracket = /["[\]{}]/g
 /**
  * So many characters are looked at one by one, because most strings and runs are short, and a search has a
- * price. A search is several times as fast as a look at each character, if the text is a slice of another one.
+ * price. A search is several times as fast as a look at each character, if the text is a slice of another
+ * one.
  */
 const mostLookedAt = 16
 

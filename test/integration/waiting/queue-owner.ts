@@ -3,7 +3,8 @@ import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
 import { Owners, type QueueClass } from '../../../src/waiting/owners.ts'
 import { Pieces } from '../../../src/waiting/pieces.ts'
-import { UnitQueue, type UnitQueueOptions } from '../../../src/waiting/unit-queue.ts'
+import type { UnitQueueOptions } from '../../../src/waiting/queue-options.ts'
+import { UnitQueue } from '../../../src/waiting/unit-queue.ts'
 import { until } from '../../support/until.ts'
 
 /** An owner of a unit's queues, without a group. */
