@@ -174,8 +174,8 @@ If a release has published the image and this chart (docs/releasing.md), you nee
   \`\`\`
 
 - **Alerts.** \`metrics.prometheusRule.enabled\` creates rules that apply only to the pods of this release. So several releases can share a Prometheus and a namespace. The rules select series by the labels \`namespace\`
-  and \`pod\`, which the Prometheus operator sets. If your series have other labels, set \`metrics.prometheusRule.seriesMatchers\`. The runbooks are in \`files/runbooks\`. Set \`metrics.prometheusRule.runbookBaseUrl\` to the address
-  where your people read them.
+  and \`pod\`, which the Prometheus operator sets. If your series have other labels, set \`metrics.prometheusRule.seriesMatchers\`. \`kubectl exec POD -- sluice runbook ALERT\` prints the runbook of an alert.
+  For links in alerts (\`runbook_url\`), set \`metrics.prometheusRule.runbookBaseUrl\` to the address where your people read the pages of \`files/runbooks\`.
 - **Number of pods after an upgrade or a rollback.** If an autoscaler is on, an upgrade keeps the present number of pods. A rollback keeps it only if autoscaling has been on since the install. In this case, the StatefulSet or Deployment has the annotation
   \`sluice/counted-by\`. Without this annotation, a rollback sets the number of the earlier revision. So instead of the rollback, upgrade to the earlier version of the chart and of the image.
 - **Refused upgrades.** Kubernetes doesn't allow changes to a StatefulSet's volumes, or to the labels by which a StatefulSet or a Deployment selects its pods. If an upgrade has such a change, the chart refuses it before anything is

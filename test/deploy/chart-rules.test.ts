@@ -59,6 +59,39 @@ describe('the rules of a release', () => {
     expect(await notRecorded(tools, resources, [...other, ...isGone], missed)).toBe('')
   })
 
+  test('name the failing destinations of the release alone, in a namespace that it shares', async () => {
+    const resources = await rendered(...on)
+    const failing = (pod: string, destination: string) => [
+      told('sluice_breaker_open_seconds', `pod="${pod}",instance="${pod}:9400"`, '3601+60x40'),
+      told(
+        'sluice_failing_destination_seconds',
+        `pod="${pod}",instance="${pod}:9400",destination="${destination}"`,
+        '3600x40',
+      ),
+    ]
+    const series = [
+      ...failing('release-sluice-worker-0', 'crm'),
+      ...failing('other-sluice-worker-0', 'theirs'),
+    ]
+    const alert = (await alertsOf()).find((one) => one.alert === 'SluiceEndpointFailing')
+    const { summary: _, ...annotations } = alert?.annotations ?? {}
+    const expected = {
+      alertname: 'SluiceEndpointFailing',
+      eval_time: '10m',
+      exp_alerts: [
+        {
+          exp_labels: { namespace: 'sluice', release: 'release', severity: 'warning' },
+          exp_annotations: {
+            ...annotations,
+            summary: 'Most requests to a URL of a destination have failed for 1h 10m 1s.',
+            destinations: 'crm (for 1h 0m 0s) ',
+          },
+        },
+      ],
+    }
+    expect(await notRecorded({ ...tools, alerts: [expected] }, resources, series, [])).toBe('')
+  })
+
   test('name the page of a runbook by its URL, which the chart has as well', async () => {
     const base = 'https://git.example/sluice/deploy/runbooks/'
     for (const { alert, annotations } of await alertsOf(
@@ -66,8 +99,9 @@ describe('the rules of a release', () => {
       `metrics.prometheusRule.runbookBaseUrl=${base}`,
     )) {
       const { runbook = '', runbook_url: url } = annotations
-      expect(url, `${alert}`).toBe(`${base}${runbook.replace('deploy/runbooks/', '')}`)
-      expect(existsSync(join(chart, runbook.replace('deploy', 'files'))), `${alert}`).toBe(true)
+      const page = `${runbook.replace('sluice runbook ', '')}.md`
+      expect(url, `${alert}`).toBe(`${base}${page}`)
+      expect(existsSync(join(chart, 'files/runbooks', page)), `${alert}`).toBe(true)
     }
   })
 
