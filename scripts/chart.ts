@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { configKeys } from '../src/config/schema.ts'
 import { isMap, isScalar, parse, parseDocument, type Pair, type YAMLMap } from 'yaml'
 
 /** Returns the texts of all files of the Helm chart that are generated from other files, by path. */
@@ -9,6 +10,8 @@ export function chartFiles(root: string): Record<string, string> {
   return {
     [`${chart}/values.schema.json`]: `${JSON.stringify(valuesSchema(values), null, 2)}\n`,
     [`${chart}/README.md`]: chartReadme(values),
+    // The templates refuse settings that aren't in this list.
+    [`${chart}/files/settings.txt`]: configKeys.map(({ variable }) => `${variable}\n`).join(''),
     ...copies(root, 'deploy/prometheus/*.rules.yaml', `${chart}/files/rules`),
     ...copies(root, 'deploy/grafana/dashboards/*.json', `${chart}/files/dashboards`),
     ...copies(root, 'deploy/runbooks/*.md', `${chart}/files/runbooks`),
@@ -51,6 +54,13 @@ const refined: Readonly<Record<string, Schema>> = {
   settings: {
     type: 'object',
     propertyNames: { pattern: '^SLUICE_[A-Z_]+$' },
+    // For editors. A template refuses other names, because it can say which name was meant.
+    properties: Object.fromEntries(
+      configKeys.map(({ variable, key }) => [
+        variable,
+        { type: ['string', 'number', 'boolean'], description: key.description },
+      ]),
+    ),
     additionalProperties: { type: ['string', 'number', 'boolean'] },
   },
   'metrics.prometheusRule.disabled': { type: 'array', items: { type: 'string' } },
@@ -140,6 +150,7 @@ If a release has published the image and this chart (docs/releasing.md), you nee
 
 ## What to know
 
+- **Your Kafka.** \`deploy/examples\` has a file of values each for Strimzi (with a password, or with a certificate), MSK with IAM, Confluent Cloud, Redpanda and Event Hubs. Each takes the Secrets as that product makes them.
 - **Worker pods.** A pod runs a process for each whole CPU of its limit. The consumer group identifies a worker by the name of its pod. Each pod has a volume with the state of audiences, which is a cache. The number of partitions, divided by the processes of a pod, is the number of pods that
   can have work. Further pods get no partition, and are idle.
 - **Grace period.** The grace period of a pod is the shutdown timeout plus five seconds. For gateways, it also includes their shutdown delay.

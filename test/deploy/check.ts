@@ -66,7 +66,8 @@ function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools
 
 function chartChecks(all: Tools): Check[] {
   const { helm } = all
-  const sets = found(`${chart}/ci/*-values.yaml`)
+  const required = `${chart}/ci/minimal-values.yaml`
+  const sets = [...found(`${chart}/ci/*-values.yaml`), ...found('deploy/examples/*.yaml')]
   const custom = writeCustomSchemas(all.customResources, scratch)
   const schemas = new Map(
     kubernetesVersions.map((version) => [
@@ -78,12 +79,14 @@ function chartChecks(all: Tools): Check[] {
     { name: 'the chart has the version of package.json', run: sameVersion },
     ...sets.map((set) => ({
       name: `helm lint -f ${set}`,
-      run: () => runTool(helm, ['lint', '--strict', '--kube-version', newest, '-f', set, chart]),
+      run: () =>
+        runTool(helm, ['lint', '--strict', '--kube-version', newest, '-f', required, '-f', set, chart]),
     })),
     ...sets.flatMap((set) =>
       kubernetesVersions.map((version) => ({
         name: `helm template -f ${set} for Kubernetes ${version}`,
-        run: () => validated(all, { set, version, folders: [schemas.get(version) ?? '', custom] }),
+        run: () =>
+          validated(all, { sets: [required, set], version, folders: [schemas.get(version) ?? '', custom] }),
       })),
     ),
     { name: 'helm package', run: () => runTool(helm, ['package', chart, '--destination', scratch]) },
@@ -96,7 +99,7 @@ function chartChecks(all: Tools): Check[] {
  */
 async function validated(
   { helm, kubeconform }: Tools,
-  { set, version, folders }: { set: string; version: string; folders: readonly string[] },
+  { sets, version, folders }: { sets: readonly string[]; version: string; folders: readonly string[] },
 ): Promise<Ran> {
   const rendered = await runTool(helm, [
     'template',
@@ -106,8 +109,7 @@ async function validated(
     'sluice',
     '--kube-version',
     version,
-    '-f',
-    set,
+    ...sets.flatMap((set) => ['-f', set]),
   ])
   if (!rendered.isOk) return rendered
   const file = join(scratch, 'rendered.yaml')
