@@ -39,7 +39,8 @@ try {
 function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools): Check[] {
   const rules = found('deploy/prometheus/*.rules.yaml')
   const workflows = found('.github/workflows/*.yml')
-  const yamls = ['docker-compose.yml', ...workflows, ...found('deploy/**/*.{yaml,yml}')].filter(
+  const templates = found('.github/ISSUE_TEMPLATE/*.yml')
+  const yamls = ['docker-compose.yml', ...workflows, ...templates, ...found('deploy/**/*.{yaml,yml}')].filter(
     (file) => !file.startsWith(`${chart}/templates`),
   )
   return [
