@@ -1,14 +1,15 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createHmac } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePorts } from '../../src/development/free-ports.ts'
 import { type Scene, setScene, unhurried } from '../e2e/scene.ts'
 import { ensureCommands, installWithApt } from '../support/debian.ts'
 import { until } from '../support/until.ts'
-import { runSluice, type SluiceProcess, startSluice, writeCatalog } from '../support/worker-process.ts'
+import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
 /**
  * Tests of the examples in `examples`, which the page docs/quickstarts.md shows: each sends a message, and each
@@ -98,45 +99,26 @@ test.each(examples.map(({ language, send }) => [language, send] as const))(
   startMs,
 )
 
-describe.each(examples.map(({ language }) => language))('the receiver in %s', (language) => {
-  const send = async (sharedSecret: string, message: object): Promise<string> => {
-    const port = receivers.find((one) => one.language === language)?.port
-    const catalog = writeCatalog({
-      sources: [{ id: 'shop' }],
-      destinations: [
-        { id: 'it', sources: ['shop'], sharedSecret, hooks: [{ url: `http://127.0.0.1:${port}/` }] },
-      ],
-    })
-    try {
-      const variables = {
-        SLUICE_CATALOG_FILE: catalog.path,
-        SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
-        SLUICE_KAFKA_BROKERS: 'nowhere.example:9092',
-      }
-      const args = ['destinations', 'test', 'it', JSON.stringify(message)]
-      const isOurs = sharedSecret === secret
-      const { stdout } = await runSluice(args, variables, { expectedCode: isOurs ? 0 : 1 })
-      return stdout
-    } finally {
-      catalog.remove()
-    }
-  }
-
-  test('refuses another secret with 401, and takes a repeat without working on it again', async () => {
-    const message = {
-      type: 'track',
-      messageId: `twice-${language}`,
-      userId: 'ü1 \u2028',
-      event: 'Zoë <&> 👩‍🚀',
-    }
-    expect(await send('another secret', message)).toMatch(/status 401/)
-    expect(await send(secret, message)).toMatch(/status 2\d\d/)
-    expect(await send(secret, message)).toMatch(/status 2\d\d/)
+test.each(examples.map(({ language }) => language))(
+  'the receiver in %s refuses another secret with 401, and takes a repeat without working on it again',
+  async (language) => {
     const receiver = receivers.find((one) => one.language === language)
-    await until('it says so', () => receiver?.said.includes(message.messageId))
-    expect(receiver?.said.split(message.messageId)).toHaveLength(2)
-  })
-})
+    const messageId = `twice-${language}`
+    const body = JSON.stringify({ type: 'track', messageId, userId: 'ü1 \u2028', event: 'Zoë <&> 👩‍🚀' })
+    const send = async (key: string): Promise<number> => {
+      const headers = {
+        'content-type': 'application/json',
+        'x-sluice-message-id': messageId,
+        'x-signature': createHmac('sha1', key).update(body).digest('hex'),
+      }
+      const url = `http://127.0.0.1:${receiver?.port}/webhook`
+      return (await fetch(url, { method: 'POST', headers, body })).status
+    }
+    expect([await send('another secret'), await send(secret), await send(secret)]).toEqual([401, 200, 200])
+    await until('it says so', () => receiver?.said.includes(messageId))
+    expect(receiver?.said.split(messageId)).toHaveLength(2)
+  },
+)
 
 function startExample({ language, receive }: Example, port: number): Running {
   const [command = '', ...args] = receive(port)

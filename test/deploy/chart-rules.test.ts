@@ -61,14 +61,6 @@ describe('the rules of a release', () => {
 
   test('name the failing destinations of the release alone, in a namespace that it shares', async () => {
     const resources = await rendered(...on)
-    const failing = (pod: string, destination: string) => [
-      told('sluice_breaker_open_seconds', `pod="${pod}",instance="${pod}:9400"`, '3601+60x40'),
-      told(
-        'sluice_failing_destination_seconds',
-        `pod="${pod}",instance="${pod}:9400",destination="${destination}"`,
-        '3600x40',
-      ),
-    ]
     const series = [
       ...failing('release-sluice-worker-0', 'crm'),
       ...failing('other-sluice-worker-0', 'theirs'),
@@ -163,4 +155,13 @@ function info(pod: string, role: string, values = '1x40') {
 
 function catalog(pod: string, version: string) {
   return told('sluice_catalog_info', `pod="${pod}",version="${version}"`, '1x40')
+}
+
+/** Returns the series of a pod that has failed to reach a destination for an hour. */
+function failing(pod: string, destination: string) {
+  const instance = `pod="${pod}",instance="${pod}:9400"`
+  return [
+    told('sluice_breaker_open_seconds', instance, '3601+60x40'),
+    told('sluice_failing_destination_seconds', `${instance},destination="${destination}"`, '3600x40'),
+  ]
 }

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
  */
 
 const page = readFileSync(resolve(import.meta.dirname, '../../docs/tutorial.md'), 'utf8')
-const longRunning = ['node receiver.mjs', 'npx sluice up']
+const longRunning = new Set(['node receiver.mjs', 'npx sluice up'])
 
 let folder: string
 let env: NodeJS.ProcessEnv
@@ -105,8 +105,8 @@ function here(text: string): string {
  */
 async function runBlock(text: string): Promise<string | undefined> {
   const lines = text.split('\n').filter((line) => line !== '')
-  const ending = lines.filter((line) => !longRunning.includes(line))
-  for (const line of lines.filter((one) => longRunning.includes(one))) {
+  const ending = lines.filter((line) => !longRunning.has(line))
+  for (const line of lines.filter((one) => longRunning.has(one))) {
     if (ending.length > 0) await run(ending.join('\n'))
     start(line)
     return ''
