@@ -11,10 +11,10 @@ const root = resolve(import.meta.dirname, '../../..')
 test('each alert has a runbook under its own name, and names the command that prints it', () => {
   for (const { alert, annotations } of alerts()) {
     const shown = showRunbook(alert).join('\n')
-    expect(shown, `${alert}`).toContain(`\`${alert}\``)
+    expect(shown).toContain(`\`${alert}\``)
     const [, , name = ''] = annotations.runbook.split(' ')
-    expect(annotations.runbook, `${alert}`).toBe(`sluice runbook ${name}`)
-    expect(showRunbook(name).join('\n'), `${alert}`).toBe(shown)
+    expect(annotations.runbook).toBe(`sluice runbook ${name}`)
+    expect(showRunbook(name).join('\n')).toBe(shown)
   }
 })
 
