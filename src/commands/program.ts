@@ -11,6 +11,7 @@ import { addLogCommands } from './log/log-commands.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addSendCommand } from './send-command.ts'
+import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
 import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
@@ -72,7 +73,10 @@ function createProgram(args: readonly string[]): Command {
       throw new CommanderError(0, 'commander.version', '')
     })
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(withSuggestion(text, program, args)) })
+    .configureOutput({
+      writeOut: (text) => process.stdout.write(`${withPages(text).trimEnd()}\n`),
+      outputError: (text, write) => write(withSuggestion(text, program, args)),
+    })
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText(
       'after',
@@ -107,7 +111,7 @@ function tellFailure(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   writeError(
     error instanceof StartError
-      ? `sluice: ${error.message}`
+      ? withPages(`sluice: ${error.message}`)
       : String(error instanceof Error ? error.stack : error),
   )
   return error instanceof WrongUseError ? 2 : 1
