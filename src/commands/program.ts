@@ -8,6 +8,7 @@ import { addApplyCommand, addCatalogCommands } from './catalog/catalog-commands.
 import { addConfigCommand } from './config-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
+import { addListenCommand } from './listen/listen-command.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addSendCommand } from './send-command.ts'
@@ -17,6 +18,7 @@ import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addSourceCommands } from './sources/source-commands.ts'
+import { addTriggerCommand } from './trigger-command.ts'
 import { addTopicCommands } from './topics/topic-commands.ts'
 
 /**
@@ -31,6 +33,8 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addRoleCommands(tools)
   addStatusCommand(tools)
   addLogCommands(tools)
+  addListenCommand(tools)
+  addTriggerCommand(tools)
   addTopicCommands(tools)
   addCatalogCommands(tools)
   addApplyCommand(tools)
@@ -95,6 +99,8 @@ Examples:
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
   sluice status                               which destinations fail, why, and what waits
   sluice log find MESSAGE_ID                  what became of a message
+  sluice listen --forward http://127.0.0.1:3000/webhook   requests as they are made, also to this machine
+  sluice trigger track --to crm               a sample of a kind of message
   sluice log tail --failed                    what fails, as it does
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not

@@ -93,7 +93,11 @@ async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
   writeRunning({
     pid,
     probes: `http://127.0.0.1:${started.httpPort}/livez`,
-    settings: settingsOf(development),
+    settings: {
+      ...settingsOf(development),
+      SLUICE_ADMIN_URL: `http://127.0.0.1:${started.adminPort}`,
+      SLUICE_ADMIN_TOKEN_FILE: keptFiles.adminToken,
+    },
   })
   parts.defer(async () => removeRunning(pid))
   const key = writeKey ?? started.writeKey
