@@ -32,7 +32,7 @@ export async function trigger(
       'Say where it goes: --to DESTINATION sends it to the URLs of one destination, --source SOURCE sends it as a message of a source, to all of its destinations.',
     )
   if (to !== undefined) return toDestination(config, to, order)
-  return { lines: await asOfSource(config, log, source ?? '', order, screen), isAccepted: true }
+  return { lines: await asOfSource({ config, log, screen }, source ?? '', order), isAccepted: true }
 }
 
 async function toDestination(
@@ -77,11 +77,9 @@ function linesOf(kind: SampleKind, { destination, messageId, hooks, notes }: Tes
 }
 
 async function asOfSource(
-  config: Config,
-  log: Logger,
+  { config, log, screen }: { config: Config; log: Logger; screen: Screen },
   source: string,
   { kind, asJson }: TriggerOrder,
-  screen: Screen,
 ): Promise<readonly string[]> {
   if (kind === 'audience-enter' || kind === 'audience-exit') {
     const { changeAudience } = await import('./audience/change-audience.ts')

@@ -4,7 +4,8 @@ import type { LiveAttempt } from './feed.ts'
 
 /** The body of a request, byte for byte, or why it can't be had. */
 export type Content =
-  { readonly ok: true; readonly body: Buffer } | { readonly ok: false; readonly why: string }
+  | { readonly ok: true; readonly body: Buffer }
+  | { readonly ok: false; readonly why: string }
 
 export type Contents = {
   /** Resolves with the body of an attempt's request. Rejects only because of a bug. */
@@ -51,8 +52,7 @@ async function read(
     if (event?.body != null) return { ok: true, body: Buffer.from(event.body) }
     return { ok: false, why: event?.note ?? 'the API does not have its content' }
   } catch (error) {
-    if (error instanceof StartError)
-      return { ok: false, why: error.message }
+    if (error instanceof StartError) return { ok: false, why: error.message }
     if (signal.aborted) return { ok: false, why: 'interrupted' }
     throw error
   }

@@ -141,7 +141,7 @@ const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_6
  * Parses a time. A duration is counted back from now: `15m` is the time 15 minutes before now. Any other text
  * has to be a time in ISO 8601. A time without a zone is in UTC.
  */
-function timeGiven(flag: string, text: string, nowMs: number): number {
+export function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)
   if (ago !== null) return nowMs - Number(ago[1]) * (agoUnits[ago[2] ?? ''] ?? 0)
   const ms = parseTimestamp(text)
@@ -151,8 +151,8 @@ function timeGiven(flag: string, text: string, nowMs: number): number {
   return Math.max(0, ms)
 }
 
-function wholeNumber(flag: string, text: string, most: number): number {
-  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+export function wholeNumber(flag: string, text: string, most: number): number {
+  const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= 1 && value <= most))
     throw new WrongUseError(`${flag}: expected a whole number from 1 to ${most}.`)
   return value
