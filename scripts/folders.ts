@@ -404,7 +404,17 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'the program with all commands, and those that need one file',
-        imports: ['command', 'listen', 'audience', 'catalog', 'sources', 'destinations', 'log', 'replay', 'topics'],
+        imports: [
+          'command',
+          'listen',
+          'audience',
+          'catalog',
+          'sources',
+          'destinations',
+          'log',
+          'replay',
+          'topics',
+        ],
       },
     },
   },
