@@ -6,6 +6,7 @@ import { addAdminCommands } from './admin-commands.ts'
 import { addAudienceCommands } from './audience/audience-commands.ts'
 import { addApplyCommand, addCatalogCommands } from './catalog/catalog-commands.ts'
 import { addConfigCommand } from './config-command.ts'
+import { addConsoleCommand } from './console-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addListenCommand } from './listen/listen-command.ts'
@@ -44,6 +45,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addSourceCommands(tools)
   addDestinationCommands(tools)
   addAdminCommands(tools)
+  addConsoleCommand(tools)
   addTokenCommands(tools)
   addConfigCommand(tools)
   completion(program, { completionCommandName: 'completion' })
