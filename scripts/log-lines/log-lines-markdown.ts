@@ -121,7 +121,7 @@ function cellOf(text: string): string {
 
 /** Lines may have code in them, which can't be nested, or begin like a command. */
 function codeOf(line: string): string {
-  return line.includes('`') || line.startsWith('sluice ') ? line : `\`${line}\``
+  return line.includes('`') || /^sluice |npm run/.test(line) ? line : `\`${line}\``
 }
 
 function plainOf(line: string): string {

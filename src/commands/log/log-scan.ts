@@ -6,7 +6,6 @@ import {
   offsetRanges,
   type PartitionReader,
 } from '../../kafka/read/partition-reader.ts'
-import type { LogRange } from '../../kafka/read/log-reader.ts'
 import { enter } from '../../message/enter.ts'
 import { parseJson } from '../../message/json/json.ts'
 import { sourceIdOf } from '../../message/record-headers.ts'
@@ -124,6 +123,9 @@ function textOf(value: unknown): string {
 }
 
 const silent = { info() {}, warn() {}, error() {} }
+
+/** The offsets of a partition that are read. */
+type LogRange = Awaited<ReturnType<typeof offsetRanges>>[number]
 
 type ScanParts = {
   readonly topic: string

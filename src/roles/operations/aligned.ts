@@ -9,7 +9,8 @@ const narrowest = 12
  * Returns the rows of a table as lines whose columns are aligned. All rows have the same number of cells. If
  * the table is wider than the terminal, its widest columns are cut, and then its last ones.
  *
- * @param columns the columns of the terminal; `undefined`: the table isn't for a terminal, and nothing is cut.
+ * @param columns the columns of the terminal; `undefined`: the table isn't for a terminal, and nothing is
+ * cut.
  */
 export function aligned(
   rows: readonly (readonly string[])[],
