@@ -66,11 +66,10 @@ function resolved(
   { lines, unknown }: { lines: readonly FoundLine[]; unknown: readonly UnknownLine[] },
   { spoken }: Meanings,
 ): { lines: readonly FoundLine[]; faults: readonly string[] } {
-  const of = (one: Pick<UnknownLine, 'file' | 'expression'>): string => `${one.file}: ${one.expression}`
-  const known = new Map(spoken.map((one) => [of(one), one.lines]))
-  const called = new Set(unknown.map(of))
+  const known = new Map(spoken.map((one) => [placeOf(one), one.lines]))
+  const called = new Set(unknown.map(placeOf))
   const added = unknown.flatMap((one) =>
-    (known.get(of(one)) ?? []).map((message) => ({ level: one.level, message, file: one.file })),
+    (known.get(placeOf(one)) ?? []).map((message) => ({ level: one.level, message, file: one.file })),
   )
   const faults = [
     ...[...called]
@@ -81,6 +80,10 @@ function resolved(
       .map((one) => `no code writes this any more: ${one}`),
   ]
   return { lines: [...lines, ...added], faults }
+}
+
+function placeOf({ file, expression }: Pick<UnknownLine, 'file' | 'expression'>): string {
+  return `${file}: ${expression}`
 }
 
 function faultsOf(lines: readonly FoundLine[], entries: readonly Meaning[]): string[] {

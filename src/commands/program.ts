@@ -12,6 +12,7 @@ import { addLogCommands } from './log/log-commands.ts'
 import { addListenCommand } from './listen/listen-command.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
+import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
 import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
@@ -36,6 +37,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addLogCommands(tools)
   addListenCommand(tools)
   addTriggerCommand(tools)
+  addRunbookCommand(tools)
   addTopicCommands(tools)
   addCatalogCommands(tools)
   addApplyCommand(tools)
@@ -106,6 +108,7 @@ Examples:
   sluice log tail --failed                    what fails, as it does
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
+  sluice runbook SluiceLagGrows               what an alert means, and what to do
   sluice config                               the configuration in force, and where each value is from
 
 Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers): docs/configuration.md.`,

@@ -124,11 +124,9 @@ describe('without a worker', () => {
 
   test('scan finds messages by what they say, and says what it has read', async () => {
     const [id = '', other = ''] = newIds(2)
-    const valueOf = (messageId: string, orderId: number) =>
-      JSON.stringify({ type: 'track', userId: 'u1', event: 'Order', messageId, properties: { orderId } })
     await produce(`${scene.prefix}events`, [
-      { key: 'u1', value: valueOf(id, 4711), headers: { 'source-id': 'shop' } },
-      { key: 'u1', value: valueOf(other, 4712), headers: { 'source-id': 'shop' } },
+      { key: 'u1', value: orderText(id, 4711), headers: { 'source-id': 'shop' } },
+      { key: 'u1', value: orderText(other, 4712), headers: { 'source-id': 'shop' } },
     ])
     const { code, stdout, stderr } = await log(['scan', 'properties.orderId=4711', '--source', 'shop'])
     expect([code, stderr]).toEqual([0, expect.stringContaining('2 of 2 messages were read; 1 found.')])
@@ -151,3 +149,7 @@ test('shells complete commands and flags', async () => {
   expect((await runToEnd(['complete', '--', 'log', 's'], {})).stdout).toContain('search\t')
   expect((await runToEnd(['complete', '--', 'log', 'search', '--des'], {})).stdout).toContain('--destination')
 })
+
+function orderText(messageId: string, orderId: number): string {
+  return JSON.stringify({ type: 'track', userId: 'u1', event: 'Order', messageId, properties: { orderId } })
+}

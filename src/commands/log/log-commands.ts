@@ -150,7 +150,7 @@ message. Exit codes: 0 found, 3 nothing found, 1 Kafka can not be read, 2 wrong 
           for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
           const { found } = await scanEvents(config, log, {
             fromMs: timeGiven('--from', String(from), nowMs),
-            toMs: to === undefined ? undefined : timeGiven('--to', String(to), nowMs),
+            toMs: textOf(to) === undefined ? undefined : timeGiven('--to', textOf(to) ?? '', nowMs),
             conditions: conditions.map(readCondition),
             source: textOf(source),
             text: textOf(text),

@@ -33,10 +33,12 @@ beforeAll(async () => {
   return () => scene.close()
 })
 
-type Told = { ids: unknown[]; said: string; isComplete: boolean }
+const sorted = (texts: readonly string[]): string[] => texts.toSorted((a, b) => (a < b ? -1 : 1))
+
+type Told = { ids: string[]; said: string; isComplete: boolean }
 
 async function scan(conditions: readonly string[], more: Partial<ScanOptions> = {}): Promise<Told> {
-  const found: unknown[] = []
+  const found: string[] = []
   let said = ''
   const { isComplete } = await scanEvents(config, pino({ level: 'silent' }), {
     fromMs: Date.now() - 3_600_000,
@@ -47,7 +49,7 @@ async function scan(conditions: readonly string[], more: Partial<ScanOptions> = 
     mostFound: 100,
     mostRead: 1_000,
     isJson: true,
-    write: (line) => void found.push(JSON.parse(line).messageId),
+    write: (line) => void found.push(String(JSON.parse(line).messageId)),
     screen: {
       isTerminal: false,
       columns: () => 80,
@@ -57,10 +59,10 @@ async function scan(conditions: readonly string[], more: Partial<ScanOptions> = 
     signal: new AbortController().signal,
     ...more,
   })
-  return { ids: found.toSorted(), said, isComplete }
+  return { ids: sorted(found), said, isComplete }
 }
 
-const of = (...wanted: number[]) => wanted.map((at) => ids[at]).toSorted()
+const of = (...wanted: number[]) => sorted(wanted.map((at) => String(ids[at])))
 
 test('a scan finds the messages of a range of time that say what is asked, also those that were refused', async () => {
   expect((await scan(['properties.orderId=4711'])).ids).toEqual(of(0, 1, 3, 4))

@@ -20,8 +20,8 @@ test('two samples are two messages', () => {
 })
 
 test('a user enters an audience with true, and leaves it with false', () => {
-  const traits = (kind: 'audience-enter' | 'audience-exit') => sampleOf(kind, nowMs)['traits']
-  expect([traits('audience-enter'), traits('audience-exit')]).toEqual([
+  const kinds = ['audience-enter', 'audience-exit'] as const
+  expect(kinds.map((kind) => sampleOf(kind, nowMs)['traits'])).toEqual([
     { sample_audience: true },
     { sample_audience: false },
   ])
