@@ -3,7 +3,9 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { boards } from '../../scripts/dashboard-panels.ts'
+import { dashboardFiles } from '../../scripts/dashboards.ts'
 import { drawBoard } from '../../scripts/plots/dashboard.ts'
+import { freePorts } from '../../src/development/free-ports.ts'
 import { newIds, type Scene, setScene } from '../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../support/admin.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
@@ -13,7 +15,7 @@ import { type Prometheus, startPrometheus } from '../support/prometheus.ts'
 import { namesIn } from '../support/promql.ts'
 import { blocksOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { until } from '../support/until.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 /**
@@ -34,6 +36,8 @@ let admin: SluiceProcess
 let tokens: AdminTokens
 let collector: Collector
 let prometheus: Prometheus
+/** The port of the metrics of the worker that takes the place of the first one. */
+let nextWorkerPort: number
 
 /**
  * Starts all roles, and a Prometheus that reads the metrics of all of them. Some messages are delivered, some
@@ -44,24 +48,33 @@ beforeAll(async () => {
   receiver = await startCountingReceiver()
   await receiver.behave('/failing', { status: 500 })
   await receiver.behave('/gone', { status: 404 })
-  const destination = (id: string) => ({
+  const destination = (id: string, source = 'shop') => ({
     id,
-    sources: ['shop'],
+    sources: [source],
     hooks: [{ id: 'main', url: receiver.url(`/${id}`) }],
   })
   tokens = await makeTokens()
   collector = await startCollector()
   scene = await setScene({
     catalog: {
-      sources: [{ id: 'shop', writeKeys: [key] }, { id: 'unheard' }],
+      sources: [
+        { id: 'shop', writeKeys: [key] },
+        { id: 'rare' },
+        { id: 'unheard' },
+        { id: 'personas', kind: 'audiences' },
+      ],
       destinations: [
-        ...['healthy', 'failing', 'gone'].map(destination),
+        ...['crm', 'warehouse', 'ads'].map((id) => destination(id)),
+        // Few messages go to what always fails, so that the pictures show what is usual.
+        ...['failing', 'gone'].map((id) => destination(id, 'rare')),
+        destination('members', 'personas'),
         // More messages come than the first takes, and the second takes none, so that some wait for their turn.
         { ...destination('small'), rateLimit: { perSecond: 0.5 } },
         { ...destination('paused'), state: 'paused' },
       ],
     },
     variables: {
+      SLUICE_METRICS_PER_DESTINATION: 'true',
       SLUICE_RETRY_LADDER: '1s,1h',
       SLUICE_RETRY_THEN: '1h',
       SLUICE_ADMIN_TOKENS_FILE: tokens.file,
@@ -72,7 +85,9 @@ beforeAll(async () => {
   gateway = await startSluice(scene.variables, { role: 'gateway' })
   index = await startSluice(scene.variables, { role: 'log serve' })
   admin = await startSluice(scene.variables, { role: 'admin' })
-  prometheus = await startPrometheus([worker, gateway, index, admin].map(({ httpPort }) => httpPort))
+  ;[nextWorkerPort = 0] = await freePorts(1)
+  const ports = [worker, gateway, index, admin].map(({ httpPort }) => httpPort)
+  prometheus = await startPrometheus([...ports, nextWorkerPort])
   startedS = Math.floor(Date.now() / 1_000)
 }, 180_000)
 
@@ -108,6 +123,15 @@ describe('a real Prometheus', () => {
       expect(queries.length).toBeGreaterThan(60)
     },
   )
+
+  test('can answer the queries of the marks of every dashboard', async () => {
+    for (const text of Object.values(dashboardFiles())) {
+      const { annotations }: { annotations: { list: { expr: string }[] } } = JSON.parse(text)
+      expect(annotations.list).toHaveLength(2)
+      for (const { expr } of annotations.list)
+        await expect(prometheus.ask(expr), expr).resolves.toBeGreaterThanOrEqual(0)
+    }
+  })
 
   test('finds every metric of rules, dashboards and runbooks at some role, and most with a value', async () => {
     const pages = await Promise.all(
@@ -211,24 +235,44 @@ async function replay(): Promise<void> {
 }
 
 /**
- * Sends messages of all kinds. In this time, the healthy endpoint becomes slow, then fails, and then is
- * healthy again.
+ * Plays an hour as it is, in a few minutes: the endpoint of `crm` gets slow, fails and recovers, an audience is
+ * synced twice, and a new worker takes the place of the old one.
  */
 async function playFor(seconds: number): Promise<void> {
   const startedMs = performance.now()
   await replay()
   const phase = (share: number): boolean => performance.now() - startedMs > share * seconds * 1_000
-  const behaviours = [
-    { from: 0.3, behaviour: { delayMs: 800 } },
-    { from: 0.5, behaviour: { status: 503 } },
-    { from: 0.7, behaviour: {} },
+  const others: Promise<void>[] = []
+  const acts = [
+    { from: 0.1, act: () => void others.push(sync(40)) },
+    { from: 0.25, act: () => receiver.behave('/crm', { delayMs: 800 }) },
+    { from: 0.35, act: () => receiver.behave('/crm', { status: 503 }) },
+    { from: 0.5, act: () => receiver.behave('/crm', {}) },
+    { from: 0.6, act: () => void others.push(sync(25)) },
+    { from: 0.75, act: () => void others.push(deploy()) },
   ]
   while (!phase(1)) {
-    while (behaviours[0] !== undefined && phase(behaviours[0].from))
-      await receiver.behave('/healthy', behaviours.shift()?.behaviour ?? {})
+    while (acts[0] !== undefined && phase(acts[0].from)) await acts.shift()?.act()
     await sendAllKinds()
   }
+  await Promise.all(others)
 }
+
+/** Syncs an audience with this number of users. */
+async function sync(users: number): Promise<void> {
+  const ids = Array.from({ length: users }, (_, index) => `user-${index}`).join('\n')
+  const args = ['audience', 'sync', '-', '--space', 'personas', '--audience', 'aud_1', '--name', 'VIPs']
+  await runSluice(args, scene.variables, { input: ids })
+}
+
+/** Starts a new worker, and stops the old one, as a deployment does. */
+async function deploy(): Promise<void> {
+  const old = worker
+  worker = await startSluice({ ...scene.variables, SLUICE_HTTP_PORT: String(nextWorkerPort) })
+  await old.terminate()
+}
+
+let rounds = 0
 
 async function sendAllKinds(): Promise<void> {
   await askAdmin()
@@ -240,7 +284,9 @@ async function sendAllKinds(): Promise<void> {
       body: JSON.stringify({ userId: 'u', event: 'Order Completed', messageId }),
     })
   }
-  // A message that can't be delivered.
+  await scene.send('shop', newIds(3))
+  if (rounds++ % 10 > 0) return
+  // What happens now and then: a message that can't be delivered, and endpoints that never accept one.
   await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },
@@ -248,5 +294,5 @@ async function sendAllKinds(): Promise<void> {
   })
   await scene.send('nobody', newIds(1))
   await scene.send('unheard', newIds(1))
-  await scene.send('shop', newIds(3))
+  await scene.send('rare', newIds(1))
 }
