@@ -1,4 +1,5 @@
 import { boards } from './dashboard-panels.ts'
+import { isDrawn } from './plots/dashboard.ts'
 import { type Board, failure, type Panel, success } from './dashboard-queries.ts'
 
 /** Returns the JSON of Grafana's dashboards by file name, made from `dashboard-panels.ts`. */
@@ -10,9 +11,11 @@ export function dashboardFiles(): Record<string, string> {
 
 /** Returns the text of `docs/dashboards.md`. `npm run draw:dashboards` draws the pictures of this page. */
 export function dashboardsMarkdown(): string {
-  const sections = boards.map(({ id, title, about }) => {
+  const sections = boards.map((board) => {
+    const { id, title, about } = board
     const heading = `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`
-    return `\n## ${heading}\n\n${about}\n\n![${heading}](dashboards/${id}.svg)\n`
+    const picture = isDrawn(board) ? `\n![${heading}](dashboards/${id}.svg)\n` : ''
+    return `\n## ${heading}\n\n${about}\n${picture}`
   })
   return introduction + sections.join('')
 }
@@ -25,7 +28,7 @@ There are eight dashboards for Grafana, in \`deploy/grafana/dashboards\`. The He
 are green if all is well, and the table below names the destinations that fail, with links to the dashboard of each and to the admin API (whose address is the variable "Admin API"). The variables "Namespace", "Release" and "Pod" limit all of them. "Release" needs the ServiceMonitor of the chart. Blue marks show that a
 version of the catalog or of Sluice came. If a panel shows trouble, its description names the runbook: \`sluice runbook NAME\` prints it.
 
-The pictures are drawings, not screenshots of Grafana. They show what a real Prometheus answers to the dashboards' queries. This Prometheus scraped a gateway, a worker, the admin API and the index of the delivery log for some
+The pictures are drawings, not screenshots of Grafana, and show the panels with lines only. They show what a real Prometheus answers to the dashboards' queries. This Prometheus scraped a gateway, a worker, the admin API and the index of the delivery log for some
 minutes. In these minutes one endpoint always failed, one failed for a while, and a healthy one got slow, failed and recovered. Grafana shows the same lines in its own layout. \`npm run draw:dashboards\` draws the pictures
 again.
 `

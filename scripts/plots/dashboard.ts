@@ -17,6 +17,11 @@ export type Drawn = {
   empty: string[]
 }
 
+/** Returns false for a dashboard without a picture: what one destination shows depends on which one is chosen. */
+export function isDrawn({ hasDestination }: Board): boolean {
+  return hasDestination !== true
+}
+
 /** Returns the panels that a picture shows: those with lines. Grafana shows numbers and tables above them. */
 export function drawnPanels({ panels }: Board): readonly Panel[] {
   return panels.filter(({ kind }) => kind === undefined)
