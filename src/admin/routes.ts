@@ -3,6 +3,7 @@ import { auditRoute } from './audit-route.ts'
 import { catalogHistoryRoutes } from './catalog-history-routes.ts'
 import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
+import { linkRoutes } from './link-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
@@ -58,6 +59,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...catalogRoutes,
   ...tokenRoutes,
   ...sessionRoutes,
+  ...linkRoutes,
   ...rotateRoutes,
   ...catalogHistoryRoutes,
   auditRoute,

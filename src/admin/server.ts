@@ -11,7 +11,8 @@ import { isScoped, type TokenScope } from './scope.ts'
 import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 import { idempotencyHeader } from './idempotency.ts'
-import { mayDo, shareOf, type Token } from './tokens.ts'
+import { mayUse } from './grants.ts'
+import { shareOf, type Token } from './tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -208,7 +209,7 @@ class Server implements AdminServer {
   ): Promise<AdminAnswer> {
     // The token may have ended while the body came.
     const token = route.isOpen === true ? nobody : this.#tokenOf(request)
-    if (token === undefined || !mayDo(token, route.right)) return noToken
+    if (token === undefined || !mayUse(token, route)) return noToken
     const { params, query, body, headers } = request
     const { destination = '' } = params
     if (
@@ -221,7 +222,7 @@ class Server implements AdminServer {
     const isInForce = (): boolean => {
       if (route.isOpen === true) return true
       const now = this.#tokenOf(request)
-      return now !== undefined && mayDo(now, route.right)
+      return now !== undefined && mayUse(now, route)
     }
     const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
     if (key !== undefined && !isIdempotencyKey(key)) return badKey
@@ -269,8 +270,11 @@ class Server implements AdminServer {
     const token = this.#tokenOf(request)
     if (token === undefined) return noToken
     this.#holders.set(request, token)
-    if (!mayDo(token, route.right)) {
-      const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+    if (!mayUse(token, route)) {
+      const detail =
+        token.grants === undefined
+          ? `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+          : 'The link by which you signed in does not give this right: ask whoever gave it to you.'
       return problem('not_allowed', detail)
     }
     if (isScoped(token.scope) && !isOpenToScopes(route)) return problem('not_allowed', notScoped)

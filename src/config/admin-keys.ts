@@ -44,4 +44,15 @@ export const adminKeys = {
     max: 720 * HOUR,
     description: 'How long after the sign-in a session of the console ends, however much it is used.',
   }),
+  consoleName: optionalText({
+    shape: { accepts: (given) => /^[^\p{Cc}]{1,60}$/u.test(given), expected: 'up to 60 characters' },
+    description: 'The name that the console shows in place of Sluice.',
+  }),
+  consoleAccent: optionalText({
+    shape: { accepts: (given) => /^#[0-9a-f]{6}$/i.test(given), expected: 'a colour such as #0a7d55' },
+    description: 'The accent colour of the console.',
+  }),
+  consoleLogo: optionalText({
+    description: 'The file of the logo that the console shows, .svg or .png, at most 100 KiB.',
+  }),
 }
