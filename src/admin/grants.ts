@@ -20,6 +20,7 @@ const callsOf: Readonly<Record<Grant, readonly AdminCall[]>> = {
     'search_log',
     'count_log',
     'show_message',
+    'live',
     'list_replays',
     'show_replay',
     'list_sources',

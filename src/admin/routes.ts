@@ -4,6 +4,7 @@ import { catalogHistoryRoutes } from './catalog-history-routes.ts'
 import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { linkRoutes } from './link-routes.ts'
+import { liveRoute } from './live-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
@@ -60,6 +61,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...tokenRoutes,
   ...sessionRoutes,
   ...linkRoutes,
+  liveRoute,
   ...rotateRoutes,
   ...catalogHistoryRoutes,
   auditRoute,

@@ -34,6 +34,8 @@ export type AdminRequest = {
   /** What the request may do. Of an open route: nothing. */
   readonly token: Token
   readonly caller: Caller
+  /** The id of the last server-sent event that a browser has seen before. */
+  readonly lastEventId?: string | undefined
   /** Returns false once the token has ended or was revoked, which may be while a call waits. */
   readonly isInForce: () => boolean
 }
@@ -227,7 +229,18 @@ class Server implements AdminServer {
     const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
     if (key !== undefined && !isIdempotencyKey(key)) return badKey
     const caller = this.#browsers.callerOf(approachOf(request))
-    const given = { params, query, body, conditions, idempotencyKey: key, token, caller, isInForce }
+    const lastEventId = route.isStream === true ? String(headers['last-event-id'] ?? '') : undefined
+    const given = {
+      params,
+      query,
+      body,
+      conditions,
+      idempotencyKey: key,
+      token,
+      caller,
+      isInForce,
+      lastEventId,
+    }
     const answer = await this.#options.calls[route.call](given)
     // What was only read isn't shown any more. What was done is told.
     return route.right === 'read' && route.status !== 204 && !isInForce() ? noToken : answer
@@ -289,6 +302,12 @@ class Server implements AdminServer {
     const call = request.routeOptions.config.admin?.call ?? 'other'
     this.#options.onAnswered(call, status, this.#holders.get(request)?.name ?? '')
     if (this.#isRetired) reply.header('connection', 'close')
+    if (answer.stream !== undefined) {
+      reply.hijack()
+      reply.raw.writeHead(status, streamHeaders)
+      answer.stream(reply.raw)
+      return reply
+    }
     return reply
       .code(status)
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers })
@@ -348,6 +367,14 @@ function faultOf({ message, validation, validationContext = 'body' }: FastifyErr
 
 function approachOf({ method, headers, raw: { socket } }: FastifyRequest): Approach {
   return { method, headers, socket }
+}
+
+/** Proxies neither store nor gather events. */
+const streamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-accel-buffering': 'no',
 }
 
 /** Who uses an open route: nobody who may see anything. */

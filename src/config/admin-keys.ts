@@ -55,4 +55,16 @@ export const adminKeys = {
   consoleLogo: optionalText({
     description: 'The file of the logo that the console shows, .svg or .png, at most 100 KiB.',
   }),
+  liveViews: integer({
+    default: 200,
+    min: 0,
+    max: 10_000,
+    description: 'The most live views of the console at the same time, in each process of `sluice admin`.',
+  }),
+  liveViewsOfSession: integer({
+    default: 8,
+    min: 1,
+    max: 1_000,
+    description: 'The most live views of one session, or of one token, at the same time.',
+  }),
 }

@@ -17,9 +17,10 @@ import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metric
 import { buildInfo } from '../telemetry/build-info.ts'
 import { type AtDesk, catalogCalls, deskCalls } from './catalog-calls.ts'
 import { catalogHistoryCalls } from './catalog-history-calls.ts'
+import { Live } from './console/open-live.ts'
 import { openConsole } from './console/open-console.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
-import { replayCalls } from './replay-calls.ts'
+import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
@@ -133,6 +134,8 @@ export async function startAdminPart({
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role })
   const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
+  const live = new Live({ config, log, catalog, followed, replays: liveReplays(desk, catalog) })
+  parts.defer(() => within(leaveMs, live.stop()))
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -144,6 +147,7 @@ export async function startAdminPart({
       ...callsAtDesk(deskCalls(catalogDesk, config, log), catalog),
       ...deliveryLog.calls,
       ...console.calls,
+      live: async (request) => live.call(request),
     },
     findToken: (given) => book.find(given),
     ...console.ofServer,
@@ -151,7 +155,12 @@ export async function startAdminPart({
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
-  const served = await serve(server, { config, parts, obstacles: () => watch.obstacles() })
+  const served = await serve(server, {
+    config,
+    parts,
+    obstacles: () => watch.obstacles(),
+    onStopping: () => live.close(),
+  })
   return { ...served, codeOf: (token) => console.codeOf(token) }
 }
 
@@ -162,13 +171,18 @@ async function serve(
     config,
     parts,
     obstacles,
-  }: Pick<AdminOptions, 'config' | 'parts'> & { obstacles: () => readonly string[] },
+    onStopping,
+  }: Pick<AdminOptions, 'config' | 'parts'> & {
+    obstacles: () => readonly string[]
+    onStopping: () => void
+  },
 ): Promise<{ port: number; notReady(): readonly string[] }> {
   const address = adminAddress(config)
   const port = await listening(server.listen(address), address)
   let isStopping = false
   parts.defer(async () => {
     isStopping = true
+    onStopping()
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
   return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...obstacles()] }
@@ -214,9 +228,12 @@ async function openDesk({
 
 /** Returns the names of the topics that a role reads or writes. */
 function topicsOf(role: KafkaRole, config: Config): readonly string[] {
-  return topicTable(topicLayout(config))
-    .filter(({ key }) => accessOf(role, key).length > 0)
-    .map(({ topic }) => topic)
+  return (
+    topicTable(topicLayout(config))
+      // Without the delivery log, only live views miss something.
+      .filter(({ key }) => accessOf(role, key).length > 0 && (role !== 'admin' || key !== 'attempts'))
+      .map(({ topic }) => topic)
+  )
 }
 
 /** Returns the address on which the admin API listens, with the name of the API for messages. */

@@ -56,6 +56,8 @@ test('every key has its default when nothing is set', () => {
       consoleName: undefined,
       consoleAccent: undefined,
       consoleLogo: undefined,
+      liveViews: 200,
+      liveViewsOfSession: 8,
     },
     gateway: {
       host: '0.0.0.0',
