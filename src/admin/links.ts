@@ -16,6 +16,9 @@ export type Link = {
   readonly madeAtMs: number
 }
 
+/** What the names of sessions of a link begin with. */
+export const linkPrefix = 'link:'
+
 type StoredLink = Readonly<Record<string, unknown>>
 
 /** Makes a link, and its secret, of which only the hash is kept. */
@@ -95,7 +98,8 @@ export class LinkBook {
     const link = this.#links.get(hash)
     if (link === undefined) return undefined
     return {
-      name: link.name,
+      // No token has such a name, so a link that is named like one can't be taken for it in the audit trail.
+      name: `${linkPrefix}${link.name}`,
       right: 'read',
       grants: new Set(link.grants),
       digest: Buffer.from(hash, 'hex'),

@@ -1,5 +1,4 @@
-import type { CommandTools, Flags } from './command/tools.ts'
-import { textOf } from './command/tools.ts'
+import { type CommandTools, type Flags, textOf } from './command/tools.ts'
 
 /** Adds `sluice console`. */
 export function addConsoleCommand({ command, once }: CommandTools): void {
@@ -18,8 +17,8 @@ The link goes to standard output. Whoever opens it first is signed in as the hol
 docs/console.md.`,
     )
     .action((flags: Flags) =>
-      once(flags, async (config) =>
-        (await import('./console.ts')).consoleLink(config, {
+      once(flags, async () =>
+        (await import('./console.ts')).consoleLink({
           url: textOf(flags['url']),
           tokenFile: textOf(flags['tokenFile']),
           isOpened: flags['open'] === true,

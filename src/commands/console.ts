@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import type { Config } from '../config/schema.ts'
 import { StartError, WrongUseError } from '../roles/start/start-error.ts'
 import { keptFiles } from '../workshop/kept-files.ts'
 import { readRunning } from '../workshop/running.ts'
@@ -14,8 +13,8 @@ export type ConsoleWish = {
 const withinMs = 10_000
 
 /** Asks the admin API for a code, and returns the link that signs in with it. */
-export async function consoleLink(config: Config, wish: ConsoleWish): Promise<readonly string[]> {
-  const { url = urlOfWorkshop(config), tokenFile } = wish
+export async function consoleLink(wish: ConsoleWish): Promise<readonly string[]> {
+  const { url = urlOfWorkshop(), tokenFile } = wish
   if (wish.url !== undefined && tokenFile === undefined)
     throw new WrongUseError('Say with --token-file which token signs in there.')
   const token = tokenIn(tokenFile ?? keptFiles.adminToken)
@@ -25,12 +24,12 @@ export async function consoleLink(config: Config, wish: ConsoleWish): Promise<re
   return [link]
 }
 
-function urlOfWorkshop({ admin: { host, port } }: Config): string {
-  if (readRunning() === undefined || port === 0)
-    throw new WrongUseError(
-      'No `sluice up` with a fixed port runs in this folder: say with --url where the admin API is, and with --token-file which token signs in.',
-    )
-  return `http://${host}:${port}`
+function urlOfWorkshop(): string {
+  const url = readRunning()?.admin
+  if (url !== undefined) return url
+  throw new WrongUseError(
+    'No `sluice up` runs in this folder: say with --url where the admin API is, and with --token-file which token signs in.',
+  )
 }
 
 function tokenIn(file: string): string {

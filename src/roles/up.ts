@@ -95,6 +95,7 @@ async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
   writeRunning({
     pid,
     probes: `http://127.0.0.1:${started.httpPort}/livez`,
+    ...(started.adminPort !== undefined && { admin: `http://127.0.0.1:${started.adminPort}` }),
     settings: settingsOf(development),
   })
   parts.defer(async () => removeRunning(pid))

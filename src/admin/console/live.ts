@@ -36,6 +36,8 @@ export type LiveOrder<View> = {
 
 type Stream<View> = LiveOrder<View> & { readonly response: ServerResponse; writtenMs: number }
 
+type Kept<View> = { readonly sequence: number; readonly event: LiveEvent<View> }
+
 /** How many bytes may wait for a view, and for all views together, until its browser reads them. */
 const mostBuffered = { ofStream: 1_024 * 1_024, ofAll: 16 * 1_024 * 1_024 } as const
 /** How many events are kept for who comes back. */
@@ -54,7 +56,7 @@ export class LiveStreams<View> {
   /** The events of an earlier process have other ids. */
   readonly #epoch = randomBytes(6).toString('hex')
   #sequence = 0
-  #kept: { readonly sequence: number; readonly event: LiveEvent<View> }[] = []
+  #kept: readonly Kept<View>[] = []
   readonly #timer: NodeJS.Timeout
 
   constructor(options: LiveOptions) {
@@ -86,8 +88,7 @@ export class LiveStreams<View> {
   send(event: LiveEvent<View>): void {
     const sequence = ++this.#sequence
     if (event.isKept === true) {
-      this.#kept.push({ sequence, event })
-      if (this.#kept.length > 2 * mostKept) this.#kept = this.#kept.slice(-mostKept)
+      this.#kept = [...this.#kept.slice(1 - mostKept), { sequence, event }]
     }
     for (const stream of this.#streams) this.#tell(stream, event, sequence)
   }
@@ -102,7 +103,7 @@ export class LiveStreams<View> {
    * Returns what a browser has missed that has seen an event before. `undefined`: nobody knows, because that
    * was too long ago, or in another process.
    */
-  #missed(lastEventId: string | undefined): LiveStreams<View>['#kept'] | undefined {
+  #missed(lastEventId: string | undefined): readonly Kept<View>[] | undefined {
     if (lastEventId === undefined || lastEventId === '') return []
     const [epoch, text = ''] = lastEventId.split('.', 2)
     const seen = Number(text)

@@ -9,7 +9,7 @@ import {
   type SessionLimits,
   storedSession,
 } from '../../admin/sessions.ts'
-import type { LinkBook } from '../../admin/links.ts'
+import { type LinkBook, linkPrefix } from '../../admin/links.ts'
 import type { TokenBook } from '../../admin/token-book.ts'
 import { mayDo, rights, type Token } from '../../admin/tokens.ts'
 import type { WrongSecrets } from '../../admin/console/wrong-secrets.ts'
@@ -179,7 +179,7 @@ const nothing = { status: 204, body: {}, isProblem: false } as const
 function sessionData(token: Token): object {
   const { name, scope, grants, endsAtMs } = token
   return {
-    name,
+    name: grants === undefined ? name : name.slice(linkPrefix.length),
     rights: grants === undefined ? rights.filter((right) => mayDo(token, right)) : [...grants],
     scope: scopeData(scope),
     label: scope.label === undefined ? null : `${scope.label.key}=${scope.label.value}`,
