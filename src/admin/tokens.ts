@@ -10,9 +10,9 @@ export const rights = ['read', 'operate', 'admin'] as const
 export type AdminRight = (typeof rights)[number]
 
 /**
- * What a link may let its holder do. `see`: destinations, their health, the delivery log and replays. `replay`:
- * send messages again, and try now what waits. `test`: send test messages. `edit_url`: change the URLs of
- * destinations, and nothing else of them. `rotate`: replace their secrets.
+ * What a link may let its holder do. `see`: destinations, their health, the delivery log and replays.
+ * `replay`: send messages again, and try now what waits. `test`: send test messages. `edit_url`: change the
+ * URLs of destinations, and nothing else of them. `rotate`: replace their secrets.
  */
 export const grants = ['see', 'replay', 'test', 'edit_url', 'rotate'] as const
 export type Grant = (typeof grants)[number]

@@ -119,13 +119,7 @@ export async function startAdminPart({
    */
   logQuery?: LogQuery | undefined
 }): Promise<StartedAdmin> {
-  const ofDesks = { config, log, role, say: (line: string) => log.warn(line), onOther: onFatal }
-  const desk = await openReplayDesk({ ...ofDesks, catalog })
-  parts.defer(() => within(leaveMs, desk.stop()))
-  const pauseDesk = await openPauseDesk(ofDesks)
-  parts.defer(() => within(leaveMs, pauseDesk.stop()))
-  const followed = new FollowedPicture({ desk: pauseDesk, config, log })
-  parts.defer(() => within(leaveMs, followed.stop()))
+  const { desk, pauseDesk, followed } = await openDesks({ config, log, parts, onFatal, role, catalog })
   parts.add(auditTokens(desk, tokens, log))
   const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, config))
   parts.defer(() => within(leaveMs, watch.stop()))
@@ -162,6 +156,25 @@ export async function startAdminPart({
     onStopping: () => live.close(),
   })
   return { ...served, codeOf: (token) => console.codeOf(token) }
+}
+
+/** Opens what asks for replays and pauses, and what follows the health of destinations. */
+async function openDesks({
+  config,
+  log,
+  parts,
+  onFatal,
+  role,
+  catalog,
+}: AdminOptions & { role: KafkaRole; catalog: () => Catalog }) {
+  const ofDesks = { config, log, role, say: (line: string) => log.warn(line), onOther: onFatal }
+  const desk = await openReplayDesk({ ...ofDesks, catalog })
+  parts.defer(() => within(leaveMs, desk.stop()))
+  const pauseDesk = await openPauseDesk(ofDesks)
+  parts.defer(() => within(leaveMs, pauseDesk.stop()))
+  const followed = new FollowedPicture({ desk: pauseDesk, config, log })
+  parts.defer(() => within(leaveMs, followed.stop()))
+  return { desk, pauseDesk, followed }
 }
 
 /** Lets the server listen. It is not ready from the moment at which it stops. */

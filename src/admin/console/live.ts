@@ -4,7 +4,10 @@ import type { ServerResponse } from 'node:http'
 /** How many live views there may be, of one session or token and of all. */
 export type LiveLimits = { readonly ofHolder: number; readonly ofAll: number }
 
-/** Something that has happened. `shownTo`: what a view gets of it, or `undefined` if it doesn't concern the view. */
+/**
+ * Something that has happened. `shownTo`: what a view gets of it, or `undefined` if it doesn't concern the
+ * view.
+ */
 export type LiveEvent<View> = {
   readonly name: string
   readonly shownTo: (view: View) => object | undefined

@@ -6,7 +6,7 @@ import { StartError } from '../start/start-error.ts'
 import type { Theme } from './session-calls.ts'
 
 const mostLogoBytes = 100 * 1_024
-const logoTypes = ['.svg', '.png']
+const logoTypes = new Set(['.svg', '.png'])
 
 /** A theme, and the file of its logo. */
 export type ReadTheme = {
@@ -14,7 +14,9 @@ export type ReadTheme = {
   readonly logo: { readonly name: string; readonly file: BundleFile } | undefined
 }
 
-/** Reads how the console looks. Returns `undefined` if no setting says so. Throws if the logo can't be used. */
+/**
+ * Reads how the console looks. Returns `undefined` if no setting says so. Throws if the logo can't be used.
+ */
 export function themeOf({ admin }: Config): ReadTheme | undefined {
   const { consoleName: name, consoleAccent: accent, consoleLogo: path } = admin
   if (name === undefined && accent === undefined && path === undefined) return undefined
@@ -24,7 +26,7 @@ export function themeOf({ admin }: Config): ReadTheme | undefined {
 
 function readLogo(path: string): ReadTheme['logo'] {
   const type = extname(path).toLowerCase()
-  if (!logoTypes.includes(type))
+  if (!logoTypes.has(type))
     throw new StartError(`${path} can not be the logo of the console: it is no .svg or .png.`)
   try {
     const plain = readFileSync(path)

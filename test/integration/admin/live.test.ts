@@ -30,7 +30,7 @@ async function attempt(messageId: string, ...destinations: readonly string[]): P
 
 const messagesOf = ({ events }: OpenView): unknown[] =>
   events.flatMap(({ name, data }) =>
-    name === 'attempt' ? [`${data['messageId']} ${data['destination']}`] : [],
+    name === 'attempt' ? [`${String(data['messageId'])} ${String(data['destination'])}`] : [],
   )
 
 /** Attempts until the view shows one, because the log is followed from its end as it is then. */
@@ -102,7 +102,7 @@ test('a live view ends with its token, and there are only so many', async () => 
   ])
   expect((await tenants.call('DELETE', '/v1/tokens/watcher')).status).toBe(200)
   await until('all are closed', () => views.every(({ isClosed }) => isClosed))
-  const [view] = views.filter(({ status }) => status === 200)
+  const view = views.find(({ status }) => status === 200)
   expect(view?.events.at(-1)).toMatchObject({ name: 'end', data: { reason: 'session' } })
   expect((await open('', bearer(token))).status).toBe(401)
 })
