@@ -149,12 +149,7 @@ export async function startAdminPart({
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
-  const served = await serve(server, {
-    config,
-    parts,
-    obstacles: () => watch.obstacles(),
-    onStopping: () => live.close(),
-  })
+  const served = await serve(server, { config, parts, watch, live })
   return { ...served, codeOf: (token) => console.codeOf(token) }
 }
 
@@ -183,11 +178,11 @@ async function serve(
   {
     config,
     parts,
-    obstacles,
-    onStopping,
+    watch,
+    live,
   }: Pick<AdminOptions, 'config' | 'parts'> & {
-    obstacles: () => readonly string[]
-    onStopping: () => void
+    watch: { readonly obstacles: () => readonly string[] }
+    live: Pick<Live, 'close'>
   },
 ): Promise<{ port: number; notReady(): readonly string[] }> {
   const address = adminAddress(config)
@@ -195,10 +190,10 @@ async function serve(
   let isStopping = false
   parts.defer(async () => {
     isStopping = true
-    onStopping()
+    live.close()
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
-  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...obstacles()] }
+  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
 }
 
 /** The calls that read and change the catalog in its topic. */
