@@ -9,8 +9,6 @@ export type Running = {
   readonly pid: number
   /** The URL of its probes. It answers as long as the process runs. */
   readonly probes: string
-  /** The URL of its admin API. */
-  readonly admin?: string
   /** The settings that are in force there, by environment variable. No secret is one of them. */
   readonly settings: Readonly<Record<string, string>>
 }
@@ -64,11 +62,10 @@ function readFileIfAny(): Running | undefined {
 
 function isRunning(value: unknown): value is Running {
   if (typeof value !== 'object' || value === null) return false
-  const { pid, probes, settings, admin = '' } = value as Partial<Record<keyof Running, unknown>>
+  const { pid, probes, settings } = value as Partial<Record<keyof Running, unknown>>
   return (
     Number.isInteger(pid) &&
     typeof probes === 'string' &&
-    typeof admin === 'string' &&
     typeof settings === 'object' &&
     settings !== null &&
     Object.values(settings).every((text) => typeof text === 'string')
