@@ -163,7 +163,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const notices = openNotices({ ...base, ...joined, pipeline })
   parts.defer(() => base.shutdownTime.within(notices.stop()))
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
-  tellPipeline(base, pipeline, subscriptions)
+  tellPipeline({ ...base, ...joined }, pipeline, subscriptions)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
   const recalls = openRecalls({ ...base, ...joined, pipeline, intake })
   parts.defer(() => base.shutdownTime.within(recalls.stop()))
@@ -335,7 +335,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
 
 /** Tells the pipeline what stops all deliveries or those of a unit, and for whom deliveries wait in vain. */
 function tellPipeline(
-  { log, group, stalls, failingUnits, file }: OpenedBase,
+  { log, group, stalls, failingUnits, file, waiting }: OpenedBase & { readonly waiting: WaitingQueues },
   pipeline: Pipeline,
   subscriptions: ConsumerOptions['topics'],
 ): void {
@@ -344,7 +344,9 @@ function tellPipeline(
     pipeline.setUnitStopped(unit, isStopped)
     for (const { topic } of subscriptions) group.setPartitionFull(topic, unit, isStopped, 'produce')
   })
-  file.onChange((now, before) => tellWaiting(log, (id) => pipeline.waitingFor(id), { now, before }))
+  const waitingFor = (id: string): number =>
+    pipeline.waitingFor(id) + waiting.countOf(id) + waiting.wantedOf(id)
+  file.onChange((now, before) => tellWaiting(log, waitingFor, { now, before }))
 }
 
 /**

@@ -157,7 +157,10 @@ async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
 /** The most removed destinations that a log line names. */
 const maxNamed = 50
 
-/** Says how many deliveries wait in this process for destinations that were removed from the catalog. */
+/**
+ * Says how many deliveries wait in this process, and in the queues of its units, for destinations that were
+ * removed from the catalog.
+ */
 export function tellWaiting(
   log: Pick<Logger, 'warn'>,
   waitingFor: (destinationId: string) => number,
