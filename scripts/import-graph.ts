@@ -24,7 +24,7 @@ const importing =
 
 /** Reads the imports of all TypeScript files in a folder, those of types and dynamic ones included. */
 export function readImports(folder: string): ImportGraph {
-  const files = globSync('**/*.ts', { cwd: folder }).sort()
+  const files = globSync('**/*.{ts,tsx}', { cwd: folder }).sort()
   const imports = files.flatMap((file) =>
     importsIn(readFileSync(posix.join(folder, file), 'utf8')).map((found) => ({
       file,
