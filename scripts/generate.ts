@@ -6,6 +6,7 @@ import { configMarkdown } from '../src/config/markdown.ts'
 import { openApiDocument } from '../src/gateway/http/gateway-openapi.ts'
 import { audienceChangeSchema } from '../src/message/audience-change.ts'
 import { aclsMarkdown } from './acls-markdown.ts'
+import { adminClientTypes } from './admin-client.ts'
 import { adminApiMarkdown } from './admin-api-markdown.ts'
 import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro-schemas.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
@@ -40,6 +41,7 @@ const generated: Record<string, string> = {
   'schemas/deletion.avsc': asJson(deletionAvro),
   'schemas/openapi.json': asJson(openApiDocument()),
   'schemas/admin-openapi.json': asJson(adminOpenApi()),
+  'clients/admin/schema.d.ts': await adminClientTypes(),
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
   'docs/catalog.md': catalogMarkdown(),

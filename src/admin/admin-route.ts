@@ -77,9 +77,13 @@ export type AdminCall =
   | 'end_secret'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 
-/** A parameter of a path or a query. Its value is always text. */
+/**
+ * A parameter of a path, a query or a header. Its value is always text. `documented`: how the OpenAPI
+ * document describes it, if the text stands for a number or a boolean.
+ */
 export type Parameter = {
   readonly schema: { readonly type: 'string' } & Readonly<Record<string, unknown>>
+  readonly documented?: { readonly schema: object; readonly example: number | boolean }
   readonly description: string
   readonly example: string
 }

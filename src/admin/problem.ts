@@ -22,6 +22,15 @@ export const problems = {
 
 export type ProblemCode = keyof typeof problems
 
+export const problemCodes = Object.keys(problems).filter((code): code is ProblemCode =>
+  Object.hasOwn(problems, code),
+)
+
+/** The `type` of a problem detail. */
+export function problemType(code: ProblemCode): string {
+  return `/problems/${code.replaceAll('_', '-')}`
+}
+
 export type AdminAnswer = {
   readonly status: number
   readonly body: object
@@ -35,7 +44,7 @@ export function problem(code: ProblemCode, detail: string): AdminAnswer {
   const headers: Record<string, string> = {}
   if (code === 'no_token') headers['www-authenticate'] = 'Bearer'
   if (status === 429 || status === 503) headers['retry-after'] = '5'
-  const body = { type: `/problems/${code.replaceAll('_', '-')}`, title, status, detail }
+  const body = { type: problemType(code), title, status, detail }
   return { status, body, isProblem: true, headers }
 }
 
