@@ -1,246 +1,311 @@
-import { type Answer, call } from './answer.ts'
+import { type Answer, answered, within } from './answer.ts'
+import { admin } from './client.ts'
 import type {
-  AuditEntry,
-  CatalogChange,
-  Changed,
   Destination,
-  DestinationHealth,
-  DestinationList,
   GroupedStats,
-  ListedSource,
-  LogPage,
-  LogSearch,
-  MessageLog,
-  Minute,
-  NewToken,
-  Ordered,
-  Preview,
-  Replay,
-  ReplayRequest,
-  Rotated,
+  LogKind,
+  LogMinute,
+  ReplaySelection,
+  ReplayState,
+  Right,
+  Scope,
   Source,
-  Status,
-  Tested,
-  Token,
 } from './types.ts'
 
 // One function for each call of the admin API that the pages make (docs/admin-api.md).
 
-type Ask<T> = Promise<Answer<T>>
-type Reading = { readonly signal?: AbortSignal }
-/** The version that a change expects. Absent: the object must not exist yet. */
-type Change = { readonly version: string | undefined; readonly isDryRun: boolean }
+/** Options of a question. */
+export type Reading = { readonly signal?: AbortSignal }
 
-const idOf = encodeURIComponent
+/** The version that a change expects. `undefined`: the object must not exist yet. */
+export type Change = { readonly version: string | undefined; readonly isDryRun: boolean }
 
-/** A key for requests that must not be carried out twice if their answer is lost. */
-function onceHeaders(): Record<string, string> {
-  return { 'Idempotency-Key': crypto.randomUUID() }
+function changing({ version, isDryRun }: Change) {
+  const query = isDryRun ? { query: { dryRun: true as const } } : {}
+  return {
+    ...within(),
+    ...query,
+    ...(version === undefined ? { ifNoneMatch: '*' as const } : { ifMatch: version }),
+  }
 }
 
-function changeCall({ version, isDryRun }: Change) {
-  const headers = version === undefined ? { 'If-None-Match': '*' } : { 'If-Match': version }
-  return { headers, ...(isDryRun ? { query: { dryRun: 'true' } } : {}) }
+/** Options of a request that must not be carried out twice if its answer is lost. */
+function once() {
+  return { ...within(), idempotencyKey: crypto.randomUUID() }
 }
 
-export function readStatus(reading: Reading = {}): Ask<Status> {
-  return call('/v1/status', reading)
+type Filled<T> = { [K in keyof T]?: Exclude<T[K], undefined | ''> }
+
+/** Returns an object without the fields that are empty. */
+function filled<T extends object>(fields: T): Filled<T> {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined && value !== '')
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only fields were left out
+  return Object.fromEntries(given) as Filled<T>
 }
 
-export type ListQuery = Readonly<
-  Partial<Record<'search' | 'state' | 'label' | 'sort' | 'cursor' | 'limit' | 'source', string>>
->
-
-export function listDestinations(query: ListQuery, reading: Reading = {}): Ask<DestinationList> {
-  return call('/v1/destinations', { query, ...reading })
+export function readStatus(reading: Reading = {}) {
+  return answered(admin.get('/v1/status', within(reading)))
 }
 
-export function readHealth(id: string, reading: Reading = {}): Ask<DestinationHealth> {
-  return call(`/v1/destinations/${idOf(id)}/health`, reading)
+export type ListQuery = {
+  readonly search?: string | undefined
+  readonly state?: ListState | '' | undefined
+  readonly label?: string | undefined
+  readonly source?: string | undefined
+  readonly sort?: 'id' | 'worst' | undefined
+  readonly cursor?: string | undefined
+  readonly limit?: number | undefined
+}
+export type ListState =
+  | 'on'
+  | 'off'
+  | 'paused'
+  | 'auto_paused'
+  | 'failing'
+  | 'gone'
+  | 'paced'
+  | 'unknown'
+  | 'healthy'
+  | 'waiting'
+
+export function listDestinations(query: ListQuery, reading: Reading = {}) {
+  return answered(admin.get('/v1/destinations', { query: filled(query), ...within(reading) }))
 }
 
-export function readDestination(
-  id: string,
-  reading: Reading = {},
-): Ask<{ readonly version: number; readonly destination: Destination }> {
-  return call(`/v1/destinations/${idOf(id)}`, reading)
+const ofDestination = (destination: string) => ({ path: { destination } })
+
+export function readHealth(id: string, reading: Reading = {}) {
+  return answered(
+    admin.get('/v1/destinations/{destination}/health', { ...ofDestination(id), ...within(reading) }),
+  )
 }
 
-export function putDestination(destination: Destination, change: Change): Ask<Changed> {
-  return call(`/v1/destinations/${idOf(destination.id)}`, {
-    method: 'PUT',
-    body: destination,
-    ...changeCall(change),
-  })
+export function readDestination(id: string, reading: Reading = {}) {
+  return answered(admin.get('/v1/destinations/{destination}', { ...ofDestination(id), ...within(reading) }))
 }
 
-export function patchDestination(id: string, patch: object, change: Change): Ask<Changed> {
-  return call(`/v1/destinations/${idOf(id)}`, { method: 'PATCH', body: patch, ...changeCall(change) })
+export function putDestination(destination: Destination, change: Change) {
+  const { id } = destination
+  return answered(
+    admin.put('/v1/destinations/{destination}', {
+      ...ofDestination(id),
+      body: destination,
+      ...changing(change),
+    }),
+  )
 }
 
-export function removeDestination(id: string, change: Change): Ask<Changed> {
-  return call(`/v1/destinations/${idOf(id)}`, { method: 'DELETE', ...changeCall(change) })
+export function patchDestination(id: string, patch: Record<string, unknown>, change: Change) {
+  return answered(
+    admin.patch('/v1/destinations/{destination}', {
+      ...ofDestination(id),
+      body: patch,
+      ...changing(change),
+    }),
+  )
 }
 
-export function testDestination(id: string, hook: string | undefined): Ask<Tested> {
-  return call(`/v1/destinations/${idOf(id)}/test`, {
-    method: 'POST',
-    body: hook === undefined ? {} : { hook },
-  })
+export function removeDestination(id: string, change: Change) {
+  return answered(
+    admin.delete('/v1/destinations/{destination}', { ...ofDestination(id), ...changing(change) }),
+  )
+}
+
+export function testDestination(id: string, hook: string | undefined) {
+  const body = hook === undefined ? {} : { hook }
+  return answered(
+    admin.post('/v1/destinations/{destination}/test', { ...ofDestination(id), body, ...within() }),
+  )
 }
 
 /** Resumes a destination that Sluice has paused. */
-export function resumeDestination(id: string): Ask<{ readonly workersKnowWithinSeconds: number }> {
-  return call(`/v1/destinations/${idOf(id)}/resume`, { method: 'POST', body: {} })
+export function resumeDestination(id: string) {
+  return answered(admin.post('/v1/destinations/{destination}/resume', { ...ofDestination(id), ...within() }))
 }
 
-export function retryNow(
-  id: string,
-  order: { readonly messageId?: string; readonly dryRun?: boolean },
-): Ask<Ordered> {
-  return call(`/v1/destinations/${idOf(id)}/retry-now`, { method: 'POST', body: order })
+export function retryNow(id: string, order: { readonly messageId?: string; readonly dryRun?: boolean }) {
+  return answered(
+    admin.post('/v1/destinations/{destination}/retry-now', {
+      ...ofDestination(id),
+      body: order,
+      ...within(),
+    }),
+  )
 }
 
-export function dropWaiting(id: string, order: { readonly dryRun: boolean }): Ask<Ordered> {
-  return call(`/v1/destinations/${idOf(id)}/drop`, { method: 'POST', body: { waiting: true, ...order } })
+export function dropWaiting(id: string, order: { readonly dryRun: boolean }) {
+  const body = { waiting: true as const, ...order }
+  return answered(
+    admin.post('/v1/destinations/{destination}/drop', { ...ofDestination(id), body, ...within() }),
+  )
 }
 
-/** Makes a new secret. `endsAt` is when the old one ends by itself. Absent: when somebody ends it. */
-export function rotateSecret(id: string, endsAt: string | undefined): Ask<Rotated> {
-  return call(`/v1/destinations/${idOf(id)}/rotate`, {
-    method: 'POST',
-    body: endsAt === undefined ? {} : { oldSecretEndsAt: endsAt },
-    headers: onceHeaders(),
-  })
+/** Makes a new secret. `endsAt` is when the old one ends by itself. `undefined`: when somebody ends it. */
+export function rotateSecret(id: string, endsAt: string | undefined) {
+  const body = endsAt === undefined ? {} : { oldSecretEndsAt: endsAt }
+  return answered(
+    admin.post('/v1/destinations/{destination}/rotate', { ...ofDestination(id), body, ...once() }),
+  )
 }
 
-export function endOldSecret(id: string): Ask<Rotated> {
-  return call(`/v1/destinations/${idOf(id)}/rotate/end`, { method: 'POST', headers: onceHeaders() })
+export function endOldSecret(id: string) {
+  return answered(
+    admin.post('/v1/destinations/{destination}/rotate/end', { ...ofDestination(id), ...once() }),
+  )
 }
 
-export function readMessage(id: string, reading: Reading = {}): Ask<MessageLog> {
-  return call(`/v1/log/messages/${idOf(id)}`, reading)
+export function readMessage(id: string, reading: Reading = {}) {
+  return answered(admin.get('/v1/log/messages/{message}', { path: { message: id }, ...within(reading) }))
 }
 
-export function searchLog(search: LogSearch, reading: Reading = {}): Ask<LogPage> {
-  return call('/v1/log/search', { method: 'POST', body: search, ...reading })
+export type LogSearch = {
+  readonly from?: string | undefined
+  readonly destination?: string | undefined
+  readonly source?: string | undefined
+  readonly user?: string | undefined
+  readonly status?: number | undefined
+  readonly kinds?: LogKind[] | undefined
+  readonly reason?: string | undefined
+  readonly isFailed?: boolean | undefined
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
 }
+
+export function searchLog(search: LogSearch, reading: Reading = {}) {
+  return answered(admin.post('/v1/log/search', { body: filled(search), ...within(reading) }))
+}
+
+type Minutes = { readonly from: string; readonly to: string; readonly minutes: readonly LogMinute[] }
 
 /** Counts by the minute, with durations. */
-export function readMinutes(
-  range: { readonly from: string; readonly destination?: string },
+export async function readMinutes(
+  range: { readonly from: string },
   reading: Reading = {},
-): Ask<{ readonly from: string; readonly to: string; readonly minutes: readonly Minute[] }> {
-  return call('/v1/log/stats', { method: 'POST', body: range, ...reading })
+): Promise<Answer<Minutes>> {
+  const answer = await answered(admin.post('/v1/log/stats', { body: range, ...within(reading) }))
+  if (!answer.ok) return answer
+  const { from, to, minutes = [] } = answer.value
+  return { ...answer, value: { from, to, minutes } }
 }
 
 export type StepQuery = {
   readonly from: string
-  readonly step: '1m' | '5m' | '15m' | '30m' | '1h'
-  readonly groupBy?: 'destination' | 'status'
+  readonly step: '1m' | '1h'
+  readonly groupBy: 'destination' | 'status'
   readonly destination?: string
-  readonly top?: number
+  readonly top: number
 }
 
 /** Counts by steps and groups. */
-export function readSteps(query: StepQuery, reading: Reading = {}): Ask<GroupedStats> {
-  return call('/v1/log/stats', { method: 'POST', body: query, ...reading })
+export async function readSteps(query: StepQuery, reading: Reading = {}): Promise<Answer<GroupedStats>> {
+  const answer = await answered(admin.post('/v1/log/stats', { body: query, ...within(reading) }))
+  if (!answer.ok) return answer
+  const { from, to, times = [], groups = [], others = 0 } = answer.value
+  return { ...answer, value: { from, to, times, groups, others } }
 }
 
-export function previewReplay(request: ReplayRequest, reading: Reading = {}): Ask<Preview> {
-  return call('/v1/replays/preview', { method: 'POST', body: request, ...reading })
+export type ReplayRequest = {
+  readonly selection: ReplaySelection
+  readonly perSecond?: number
+  readonly again?: boolean
 }
 
-export function startReplay(request: ReplayRequest): Ask<Replay> {
-  return call('/v1/replays', { method: 'POST', body: request, headers: onceHeaders() })
+export function previewReplay(request: ReplayRequest, reading: Reading = {}) {
+  return answered(admin.post('/v1/replays/preview', { body: request, ...within(reading) }))
 }
 
-export function listReplays(
-  query: { readonly cursor?: string; readonly state?: string; readonly limit?: string },
-  reading: Reading = {},
-): Ask<{ readonly replays: readonly Replay[]; readonly cursor: string | null }> {
-  return call('/v1/replays', { query, ...reading })
+export function startReplay(request: ReplayRequest) {
+  return answered(admin.post('/v1/replays', { body: request, ...once() }))
 }
 
-export function readReplay(id: string, reading: Reading = {}): Ask<Replay> {
-  return call(`/v1/replays/${idOf(id)}`, reading)
+export type ReplayQuery = {
+  readonly cursor?: string | undefined
+  readonly state?: ReplayState | '' | undefined
+  readonly limit?: number
 }
 
-export function stopReplay(id: string): Ask<Replay> {
-  return call(`/v1/replays/${idOf(id)}/stop`, { method: 'POST' })
+export function listReplays(query: ReplayQuery, reading: Reading = {}) {
+  return answered(admin.get('/v1/replays', { query: filled(query), ...within(reading) }))
 }
 
-export function resumeReplay(id: string): Ask<Replay> {
-  return call(`/v1/replays/${idOf(id)}/resume`, { method: 'POST' })
+export function readReplay(id: string, reading: Reading = {}) {
+  return answered(admin.get('/v1/replays/{replay}', { path: { replay: id }, ...within(reading) }))
 }
 
-export function listSources(reading: Reading = {}): Ask<{ readonly sources: readonly ListedSource[] }> {
-  return call('/v1/sources', reading)
+export function stopReplay(id: string) {
+  return answered(admin.post('/v1/replays/{replay}/stop', { path: { replay: id }, ...within() }))
 }
 
-export function readSource(
-  id: string,
-  reading: Reading = {},
-): Ask<{ readonly version: number; readonly source: Source }> {
-  return call(`/v1/sources/${idOf(id)}`, reading)
+export function resumeReplay(id: string) {
+  return answered(admin.post('/v1/replays/{replay}/resume', { path: { replay: id }, ...within() }))
 }
 
-export function putSource(source: Source, change: Change): Ask<Changed> {
-  return call(`/v1/sources/${idOf(source.id)}`, { method: 'PUT', body: source, ...changeCall(change) })
+export function listSources(reading: Reading = {}) {
+  return answered(admin.get('/v1/sources', within(reading)))
+}
+
+export function readSource(id: string, reading: Reading = {}) {
+  return answered(admin.get('/v1/sources/{source}', { path: { source: id }, ...within(reading) }))
+}
+
+export function putSource(source: Source, change: Change) {
+  const { id } = source
+  return answered(
+    admin.put('/v1/sources/{source}', { path: { source: id }, body: source, ...changing(change) }),
+  )
 }
 
 export type HistoryQuery = {
-  readonly object?: string
-  readonly cursor?: string
-  readonly limit?: string
+  readonly object?: string | undefined
+  readonly cursor?: string | undefined
+  readonly limit?: number
 }
 
-export function readHistory(
-  query: HistoryQuery,
-  reading: Reading = {},
-): Ask<{ readonly changes: readonly CatalogChange[]; readonly cursor: string | null }> {
-  return call('/v1/catalog/history', { query, ...reading })
+export function readHistory(query: HistoryQuery, reading: Reading = {}) {
+  return answered(admin.get('/v1/catalog/history', { query: filled(query), ...within(reading) }))
 }
 
-export function readChange(revision: number, reading: Reading = {}): Ask<CatalogChange> {
-  return call(`/v1/catalog/history/${revision}`, reading)
+export function readChange(revision: number, reading: Reading = {}) {
+  return answered(
+    admin.get('/v1/catalog/history/{revision}', { path: { revision: String(revision) }, ...within(reading) }),
+  )
 }
 
-export function undoChange(
-  revision: number,
-  { isDryRun }: { readonly isDryRun: boolean },
-): Ask<{ readonly revision: number; readonly objects: readonly ObjectsOfUndo[] }> {
-  return call(`/v1/catalog/history/${revision}/undo`, {
-    method: 'POST',
-    headers: onceHeaders(),
-    ...(isDryRun ? { query: { dryRun: 'true' } } : {}),
-  })
-}
-type ObjectsOfUndo = { readonly object: string; readonly what: string }
-
-export type AuditQuery = Readonly<Partial<Record<'from' | 'to' | 'cursor' | 'limit' | 'replay', string>>>
-
-export function readAudit(
-  query: AuditQuery,
-  reading: Reading = {},
-): Ask<{
-  readonly entries: readonly AuditEntry[]
-  readonly cursor: string | null
-  readonly completeSince: string | null
-}> {
-  return call('/v1/audit', { query, ...reading })
+export function undoChange(revision: number, { isDryRun }: { readonly isDryRun: boolean }) {
+  return answered(
+    admin.post('/v1/catalog/history/{revision}/undo', {
+      path: { revision: String(revision) },
+      ...(isDryRun ? { query: { dryRun: true as const } } : {}),
+      ...once(),
+    }),
+  )
 }
 
-export function listTokens(
-  reading: Reading = {},
-): Ask<{ readonly tokens: readonly Token[]; readonly usesKnownSince: string }> {
-  return call('/v1/tokens', reading)
+export type AuditQuery = {
+  readonly cursor?: string | undefined
+  readonly replay?: string | undefined
+  readonly limit?: number
 }
 
-export function createToken(token: NewToken): Ask<Token & { readonly token: string }> {
-  return call('/v1/tokens', { method: 'POST', body: token })
+export function readAudit(query: AuditQuery, reading: Reading = {}) {
+  return answered(admin.get('/v1/audit', { query: filled(query), ...within(reading) }))
 }
 
-export function revokeToken(name: string): Ask<unknown> {
-  return call(`/v1/tokens/${idOf(name)}`, { method: 'DELETE' })
+export function listTokens(reading: Reading = {}) {
+  return answered(admin.get('/v1/tokens', within(reading)))
+}
+
+export type NewToken = {
+  readonly name: string
+  readonly right: Right
+  readonly scope: Scope
+  readonly expiresAt: string | null
+}
+
+export function createToken(token: NewToken) {
+  return answered(admin.post('/v1/tokens', { body: token, ...within() }))
+}
+
+export function revokeToken(name: string) {
+  return answered(admin.delete('/v1/tokens/{token}', { path: { token: name }, ...within() }))
 }

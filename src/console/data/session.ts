@@ -1,10 +1,11 @@
 import { computed, signal } from '@preact/signals'
-import { type Answer, call, type Problem } from './answer.ts'
+import { type Answer, answered, type Problem, within } from './answer.ts'
+import { admin } from './client.ts'
 import type { Right, Scope } from './types.ts'
 
 export type Session = {
   readonly name: string
-  readonly right: Right
+  readonly rights: readonly Right[]
   readonly scope: Scope
   /** When the session ends, if it does. */
   readonly endsAt: string | null
@@ -17,30 +18,21 @@ type Known =
 
 export const known = signal<Known>({ is: 'unknown' })
 
-const order: readonly Right[] = ['read', 'operate', 'admin']
-
 /** Tells whether the session has a right. What it has not, the pages don't offer. */
 export function may(right: Right): boolean {
   const now = known.value
-  return now.is === 'in' && order.indexOf(now.session.right) >= order.indexOf(right)
+  return now.is === 'in' && now.session.rights.includes(right)
 }
 
 /** Whether the session is about the whole installation. Some calls are only for such sessions. */
 export const isForAll = computed(() => known.value.is === 'in' && known.value.session.scope === 'all')
-
-type SessionAnswer = {
-  readonly name: string
-  readonly right: Right
-  readonly scope: Scope
-  readonly ends?: string | null
-}
 
 /** Asks the server who is signed in. A one-time code in the address (`#code=`) signs in first. */
 export async function openSession(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get('code')
   if (code !== null) {
     history.replaceState(null, '', `${location.pathname}${location.search}`)
-    const answer = await call('/v1/session', { method: 'POST', body: { code } })
+    const answer = await answered(admin.post('/v1/session', { body: { code }, ...within() }))
     if (!answer.ok) {
       known.value = { is: 'out', why: answer.problem }
       return
@@ -50,13 +42,13 @@ export async function openSession(): Promise<void> {
 }
 
 export async function signIn(token: string): Promise<Answer<unknown>> {
-  const answer = await call('/v1/session', { method: 'POST', body: { token } })
+  const answer = await answered(admin.post('/v1/session', { body: { token }, ...within() }))
   if (answer.ok) await lookAtSession()
   return answer
 }
 
 export async function signOut(): Promise<void> {
-  const answer = await call('/v1/session', { method: 'DELETE' })
+  const answer = await answered(admin.delete('/v1/session', within()))
   known.value = { is: 'out', why: answer.ok || answer.problem.status === 401 ? undefined : answer.problem }
 }
 
@@ -66,11 +58,11 @@ export function sessionEnded(why: Problem): void {
 }
 
 async function lookAtSession(): Promise<void> {
-  const answer = await call<SessionAnswer>('/v1/session')
+  const answer = await answered(admin.get('/v1/session', within()))
   if (!answer.ok) {
     known.value = { is: 'out', why: answer.problem.status === 401 ? undefined : answer.problem }
     return
   }
-  const { name, right, scope, ends = null } = answer.value
-  known.value = { is: 'in', session: { name, right, scope, endsAt: ends } }
+  const { name, rights, scope, ends } = answer.value
+  known.value = { is: 'in', session: { name, rights, scope, endsAt: ends } }
 }

@@ -14,7 +14,7 @@ export function AuditPage() {
   const { params } = route.value
   const cursor = params.get('cursor') ?? ''
   const replay = params.get('replay') ?? ''
-  const query = { cursor, replay, limit: '100' }
+  const query = { cursor, replay, limit: 100 }
   const { asked } = useAsk(
     JSON.stringify(query),
     (reading) => api.readAudit(query, reading),

@@ -5,7 +5,7 @@ import { bytes, count } from '../data/format.ts'
 import { explainReason } from '../data/reasons.ts'
 import { route, setParams } from '../data/route.ts'
 import { may } from '../data/session.ts'
-import type { DeadGroup, Preview, Selection } from '../data/types.ts'
+import type { ReplayPreview, ReplaySelection } from '../data/types.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button, Choice, Field } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
@@ -21,6 +21,8 @@ const times = [
 ] as const
 
 const hourMs = 3_600_000
+
+type DeadGroup = ReplayPreview['groups'][number]
 
 /** Dead letters by destination and reason: what the reason means, what to do, and the replay. */
 export function DeadLettersPage() {
@@ -54,7 +56,7 @@ export function DeadLettersPage() {
 /** The beginning of the time shown. It stays while the page is open, so that a replay takes what was counted. */
 function Groups({ hours, destination }: { hours: number; destination: string }) {
   const from = useSignal(new Date(Date.now() - hours * hourMs).toISOString()).value
-  const selection: Selection = {
+  const selection: ReplaySelection = {
     of: 'dead-letters',
     from,
     ...(destination === '' ? {} : { destination }),
@@ -71,8 +73,8 @@ function Groups({ hours, destination }: { hours: number; destination: string }) 
   )
 }
 
-function Listed({ preview, selection }: { preview: Preview; selection: Selection }) {
-  const open = useSignal<Selection | undefined>(undefined)
+function Listed({ preview, selection }: { preview: ReplayPreview; selection: ReplaySelection }) {
+  const open = useSignal<ReplaySelection | undefined>(undefined)
   const { groups, counted, isComplete } = preview
   if (groups.length === 0)
     return <Empty title="No dead letters in this time.">Choose a longer time to see older ones.</Empty>
@@ -106,7 +108,7 @@ function Listed({ preview, selection }: { preview: Preview; selection: Selection
   )
 }
 
-function selectionOf(selection: Selection, { destination, reason }: DeadGroup): Selection {
+function selectionOf(selection: ReplaySelection, { destination, reason }: DeadGroup): ReplaySelection {
   return {
     ...selection,
     ...(destination === null ? {} : { destination }),

@@ -3,7 +3,7 @@ import * as api from '../data/api.ts'
 import type { Answer } from '../data/answer.ts'
 import { count } from '../data/format.ts'
 import { may } from '../data/session.ts'
-import type { Changed, DestinationHealth, Tested } from '../data/types.ts'
+import type { DestinationHealth, Tested } from '../data/types.ts'
 import { type Act, useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -112,8 +112,7 @@ async function switchTo(state: 'on' | 'paused', health: DestinationHealth): Prom
   const present = await api.readDestination(health.destination)
   if (!present.ok) return present
   const change = { version: present.version, isDryRun: false }
-  const answer: Answer<Changed> = await api.patchDestination(health.destination, { state }, change)
-  return answer
+  return api.patchDestination(health.destination, { state }, change)
 }
 
 function SwitchDialog({ health, onClose }: OneProps) {

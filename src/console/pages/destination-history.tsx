@@ -9,7 +9,7 @@ import { Empty, NotYet } from '../parts/problem.tsx'
 export function DestinationHistory({ id }: { id: string }) {
   const cursor = route.value.params.get('cursor') ?? ''
   const { asked } = useAsk(`history-${id}-${cursor}`, (reading) =>
-    api.readHistory({ object: `destination/${id}`, cursor, limit: '20' }, reading),
+    api.readHistory({ object: `destination/${id}`, cursor, limit: 20 }, reading),
   )
   const page = asked.value.value
   return (

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count, duration, percent, shortCount } from '../data/format.ts'
-import type { DestinationHealth, GroupedStats, HookHealth } from '../data/types.ts'
+import type { DestinationHealth, GroupedStats, HookState } from '../data/types.ts'
 import { stateWords } from '../data/words.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Chart, type Line } from '../parts/chart.tsx'
@@ -93,7 +93,7 @@ function HealthFigures({ health: { state, health } }: { health: DestinationHealt
   )
 }
 
-function HookRow({ hook }: { hook: HookHealth }) {
+function HookRow({ hook }: { hook: HookState }) {
   const { failing } = hook
   return (
     <li>

@@ -73,7 +73,7 @@ function Editor({ loaded, version }: EditorProps) {
   const takeTheirs = (present: EditorProps): void => {
     const mine = edited()
     base.value = { destination: present.loaded, version: present.version }
-    if (mine !== undefined) draft.value = draftOf(mergedOf(loaded, mine, present.loaded))
+    if (mine !== undefined) draft.value = draftOf(mergedOf({ ...loaded }, { ...mine }, { ...present.loaded }))
     json.value = undefined
     theirs.value = undefined
     save.forget()
@@ -148,8 +148,10 @@ async function presentOf(id: string): Promise<EditorProps | undefined> {
   return { loaded: answer.value.destination, version: answer.version }
 }
 
+type Fields = Readonly<Record<string, unknown>>
+
 /** Puts the fields that were edited here into what is there now. */
-function mergedOf(base: Destination, mine: Destination, present: Destination): Destination {
+function mergedOf(base: Fields, mine: Fields, present: Fields): Destination {
   const names = [...new Set([...Object.keys(base), ...Object.keys(mine)])]
   const own = names.filter((name) => differenceOf(base[name], mine[name]).length > 0)
   const kept = Object.entries(present).filter(([name]) => !own.includes(name))

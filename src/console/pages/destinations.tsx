@@ -3,7 +3,7 @@ import { type Asked, useAsk } from '../data/asking.ts'
 import { count, duration } from '../data/format.ts'
 import { route, setParams } from '../data/route.ts'
 import { may } from '../data/session.ts'
-import type { GroupedStats, Listed } from '../data/types.ts'
+import type { GroupedStats, ListedDestination } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
 import { Choice, Field } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
@@ -38,17 +38,17 @@ const sorts = [
 export function DestinationsPage() {
   const { params } = route.value
   const given = (name: string): string => params.get(name) ?? ''
-  const sort = given('sort') === 'id' ? 'id' : 'worst'
+  const sort: 'id' | 'worst' = given('sort') === 'id' ? 'id' : 'worst'
   const label = given('label')
   const query = {
     search: given('search'),
-    state: given('state'),
+    state: states.find(({ value }) => value === given('state'))?.value ?? '',
     // Half a label isn't one yet.
     label: /^[^=]+=.+$/.test(label) ? label : '',
     source: given('source'),
     sort,
     cursor: given('cursor'),
-    limit: String(pageSize),
+    limit: pageSize,
   }
   const { asked } = useAsk(JSON.stringify(query), (reading) => api.listDestinations(query, reading), 5_000)
   const { asked: stats } = useAsk('sparks', readSparks, 60_000)
@@ -67,14 +67,13 @@ export function DestinationsPage() {
       <div class="filters">
         <Field
           label="Search"
-          type="search"
           value={given('search')}
           placeholder="Id, name or host"
           onInput={(search) => setParams({ search }, { replace: true })}
         />
         <Choice
           label="State"
-          value={states.find(({ value }) => value === given('state'))?.value ?? ''}
+          value={query.state}
           options={states}
           onChange={(state) => setParams({ state })}
         />
@@ -120,7 +119,7 @@ function readSparks(reading: { readonly signal: AbortSignal }) {
   return api.readSteps({ from, step: '1h', groupBy: 'destination', top: charted }, reading)
 }
 
-type ListProps = { destinations: readonly Listed[]; stats: Asked<GroupedStats> }
+type ListProps = { destinations: readonly ListedDestination[]; stats: Asked<GroupedStats> }
 
 function List({ destinations, stats }: ListProps) {
   return (
@@ -151,7 +150,7 @@ function List({ destinations, stats }: ListProps) {
   )
 }
 
-function Row({ one, stats }: { one: Listed; stats: GroupedStats | undefined }) {
+function Row({ one, stats }: { one: ListedDestination; stats: GroupedStats | undefined }) {
   const { health } = one
   const group = stats?.groups.find(({ key }) => key === one.id)
   return (

@@ -2,7 +2,6 @@ import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
 import { route, setParams, urlOf } from '../data/route.ts'
-import type { LogSearch } from '../data/types.ts'
 import { Badge, ConditionBadge } from '../parts/badge.tsx'
 import { Choice } from '../parts/form.tsx'
 import { DestinationLink, Link, MessageLink } from '../parts/link.tsx'
@@ -26,7 +25,7 @@ export function FindPage() {
 function Found({ q }: { q: string }) {
   const { asked: message } = useAsk(`message-${q}`, (reading) => api.readMessage(q, reading))
   const { asked: list } = useAsk(`search-${q}`, (reading) =>
-    api.listDestinations({ search: hostOf(q), limit: '20' }, reading),
+    api.listDestinations({ search: hostOf(q), limit: 20 }, reading),
   )
   const destinations = list.value.value?.destinations ?? []
   const hasNoMessage = message.value.problem?.status === 404
@@ -166,7 +165,7 @@ function textIn(data: FormData, name: string): string | undefined {
 
 type Given = { given: (name: string) => string; hours: string; what: (typeof kinds)[number]['value'] }
 
-function searchOf({ given, hours, what }: Given): LogSearch & { hours: string } {
+function searchOf({ given, hours, what }: Given): api.LogSearch & { hours: string } {
   const text = (name: string): string | undefined => (given(name) === '' ? undefined : given(name))
   return {
     hours,
@@ -182,7 +181,7 @@ function searchOf({ given, hours, what }: Given): LogSearch & { hours: string } 
   }
 }
 
-function LogResults({ search }: { search: LogSearch & { hours: string } }) {
+function LogResults({ search }: { search: api.LogSearch & { hours: string } }) {
   const { asked } = useAsk(JSON.stringify(search), (reading) => {
     const { hours, from = new Date(Date.now() - Number(hours) * 3_600_000).toISOString(), ...rest } = search
     return api.searchLog({ ...rest, from, limit: 50 }, reading)

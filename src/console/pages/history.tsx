@@ -11,7 +11,7 @@ export function HistoryPage() {
   const cursor = route.value.params.get('cursor') ?? ''
   const { asked } = useAsk(
     `history-${cursor}`,
-    (reading) => api.readHistory({ cursor, limit: '50' }, reading),
+    (reading) => api.readHistory({ cursor, limit: 50 }, reading),
     cursor === '' ? 10_000 : 0,
   )
   const page = asked.value.value

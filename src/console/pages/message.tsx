@@ -4,7 +4,7 @@ import { useAsk } from '../data/asking.ts'
 import { millis } from '../data/format.ts'
 import { route } from '../data/route.ts'
 import { may } from '../data/session.ts'
-import type { Delivery, LogRecord, Selection } from '../data/types.ts'
+import type { Delivery, LogRecord, ReplaySelection } from '../data/types.ts'
 import { deliveryWords, recordText, recordTone } from '../data/words.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
@@ -169,6 +169,6 @@ function DeliveryActions({ id, destination, delivery }: ActionProps) {
 }
 
 /** A dead letter is sent from the dead letters. Any other message is sent from its record in Kafka. */
-function selectionOf(messageId: string, destination: string, { state }: Delivery): Selection {
+function selectionOf(messageId: string, destination: string, { state }: Delivery): ReplaySelection {
   return { of: state === 'dead' ? 'dead-letters' : 'events', destination, messageId }
 }

@@ -6,7 +6,7 @@ import { now } from '../data/clock.ts'
 import { count, duration, millis, percent, shortCount } from '../data/format.ts'
 import { route, setParams } from '../data/route.ts'
 import { isForAll } from '../data/session.ts'
-import type { Attention, Listed, Minute, Status } from '../data/types.ts'
+import type { Attention as Whole, ListedDestination, LogMinute, Status } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
 import { Chart, type Line } from '../parts/chart.tsx'
 import { Choice } from '../parts/form.tsx'
@@ -14,6 +14,9 @@ import { DestinationLink, Link } from '../parts/link.tsx'
 import { Figure, Page, Part } from '../parts/page.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
 import { Ago } from '../parts/time.tsx'
+
+/** The command to run next is for terminals. */
+type Attention = Omit<Whole, 'next'>
 
 const minuteMs = 60_000
 
@@ -55,7 +58,7 @@ export function NowPage() {
   )
 }
 
-type Minutes = { minutes: readonly Minute[] | undefined }
+type Minutes = { minutes: readonly LogMinute[] | undefined }
 
 function WholePicture({ minutes }: Minutes) {
   const { asked } = useAsk('status', api.readStatus, 5_000)
@@ -101,24 +104,25 @@ function PictureOfScope({ minutes }: Minutes) {
 }
 
 async function worst(reading: { readonly signal: AbortSignal }): Promise<Answer<readonly Attention[]>> {
-  const answer = await api.listDestinations({ sort: 'worst', limit: '10' }, reading)
+  const answer = await api.listDestinations({ sort: 'worst', limit: 10 }, reading)
   if (!answer.ok) return answer
   return { ...answer, value: answer.value.destinations.filter(needsAttention).map(attentionOf) }
 }
 
-function needsAttention({ health }: Listed): boolean {
+function needsAttention({ health }: ListedDestination): boolean {
   return health.condition !== 'healthy' && health.condition !== 'off'
 }
 
-function attentionOf({ id, name, health }: Listed): Attention {
-  return { destination: id, name, condition: health.condition, since: health.since, why: health.why }
+function attentionOf({ id, name, health }: ListedDestination): Attention {
+  return { destination: id, name, ...health }
 }
 
 /** The last five whole minutes, so that one slow minute doesn't decide. */
 function RequestFigures({ minutes = [] }: Minutes) {
   const to = Math.floor(now.value / minuteMs) * minuteMs
   const last = minutes.filter(({ minute }) => Date.parse(minute) >= to - 5 * minuteMs)
-  const total = (of: (minute: Minute) => number): number => last.reduce((sum, minute) => sum + of(minute), 0)
+  const total = (of: (minute: LogMinute) => number): number =>
+    last.reduce((sum, minute) => sum + of(minute), 0)
   const succeeded = total((minute) => minute.succeeded)
   const failed = total((minute) => minute.failed)
   const dead = minutes.reduce((sum, minute) => sum + minute.dead, 0)
@@ -198,7 +202,7 @@ function AttentionList({ list, total }: { list: readonly Attention[]; total: num
   )
 }
 
-function Charts({ from, to, minutes }: { from: string; to: string; minutes: readonly Minute[] }) {
+function Charts({ from, to, minutes }: { from: string; to: string; minutes: readonly LogMinute[] }) {
   const shown = useMemo(() => seriesOf(from, to, minutes), [from, to, minutes])
   if (minutes.length === 0)
     return (
@@ -215,12 +219,12 @@ function Charts({ from, to, minutes }: { from: string; to: string; minutes: read
 }
 
 /** Fills the minutes without requests, which the API leaves out. */
-function seriesOf(from: string, to: string, minutes: readonly Minute[]) {
+function seriesOf(from: string, to: string, minutes: readonly LogMinute[]) {
   const byTime = new Map(minutes.map((minute) => [Date.parse(minute.minute), minute]))
   const first = Math.ceil(Date.parse(from) / minuteMs) * minuteMs
   const times: number[] = []
   for (let at = first; at < Date.parse(to); at += minuteMs) times.push(at)
-  const values = (of: (minute: Minute) => number | null, otherwise: number | null) =>
+  const values = (of: (minute: LogMinute) => number | null, otherwise: number | null) =>
     times.map((at) => {
       const minute = byTime.get(at)
       return minute === undefined ? otherwise : of(minute)

@@ -4,7 +4,7 @@ import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
 import { route, setParams } from '../data/route.ts'
 import { may } from '../data/session.ts'
-import type { Replay, Selection } from '../data/types.ts'
+import type { Replay, ReplaySelection } from '../data/types.ts'
 import { replayWords } from '../data/words.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -31,7 +31,7 @@ export function ReplaysPage() {
   const state = states.find(({ value }) => value === params.get('state'))?.value ?? ''
   const cursor = params.get('cursor') ?? ''
   const isMaking = useSignal(false)
-  const query = { state, cursor, limit: '50' }
+  const query = { state, cursor, limit: 50 }
   const { asked } = useAsk(JSON.stringify(query), (reading) => api.listReplays(query, reading), 3_000)
   const page = asked.value.value
   return (
@@ -133,10 +133,10 @@ const kinds = [
 
 /** Asks what to send again. The next step counts it. */
 function NewReplay({ onClose }: { onClose: () => void }) {
-  const of = useSignal<Selection['of']>('dead-letters')
+  const of = useSignal<ReplaySelection['of']>('dead-letters')
   const destination = useSignal('')
   const hours = useSignal('24')
-  const chosen = useSignal<Selection | undefined>(undefined)
+  const chosen = useSignal<ReplaySelection | undefined>(undefined)
   if (chosen.value !== undefined) return <ReplayDialog selection={chosen.value} onClose={onClose} />
   const next = (): void => {
     const from = new Date(Date.now() - Number(hours.value) * 3_600_000).toISOString()

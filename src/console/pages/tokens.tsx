@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { known } from '../data/session.ts'
-import type { NewToken, Right, Scope, Token } from '../data/types.ts'
+import type { Right, Scope, ListedToken } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -16,7 +16,7 @@ import { Ago, Time } from '../parts/time.tsx'
 export function TokensPage() {
   const { asked } = useAsk('tokens', api.listTokens, 10_000)
   const isMaking = useSignal(false)
-  const revoked = useSignal<Token | undefined>(undefined)
+  const revoked = useSignal<ListedToken | undefined>(undefined)
   const page = asked.value.value
   return (
     <Page
@@ -60,7 +60,7 @@ export function TokensPage() {
   )
 }
 
-type TableProps = { tokens: readonly Token[]; onRevoke: (token: Token) => void }
+type TableProps = { tokens: readonly ListedToken[]; onRevoke: (token: ListedToken) => void }
 
 function TokenTable({ tokens, onRevoke }: TableProps) {
   return (
@@ -116,7 +116,7 @@ function TokenTable({ tokens, onRevoke }: TableProps) {
   )
 }
 
-function RevokeDialog({ token, onClose }: { token: Token; onClose: () => void }) {
+function RevokeDialog({ token, onClose }: { token: ListedToken; onClose: () => void }) {
   const revoke = useAct(() => api.revokeToken(token.name))
   return (
     <Dialog title={`Revoke ${token.name}?`} onClose={onClose}>
@@ -174,7 +174,7 @@ function MakeDialog({ onClose }: { onClose: () => void }) {
   )
   if (make.done !== undefined)
     return (
-      <Dialog title={`Token ${make.done.name}`} onClose={onClose}>
+      <Dialog title={`ListedToken ${make.done.name}`} onClose={onClose}>
         <ShownOnce name="The token" value={make.done.token} />
         <footer>
           <Button onClick={onClose}>Close</Button>
@@ -232,7 +232,7 @@ function set<V extends string>(slot: { value: V }): (value: V) => void {
 
 type Typed = { name: string; right: Right; label: string; destinations: string; endsIn: string }
 
-function tokenOf({ name, right, label, destinations, endsIn }: Typed): NewToken {
+function tokenOf({ name, right, label, destinations, endsIn }: Typed): api.NewToken {
   const ids = destinations.split(/[\s,]+/).filter((id) => id !== '')
   const parts = {
     ...(label.trim() === '' ? {} : { label: label.trim() }),

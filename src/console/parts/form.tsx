@@ -8,7 +8,7 @@ type FieldProps = {
   hint?: ComponentChildren
   /** What is wrong with the value. */
   fault?: string | undefined
-  type?: 'text' | 'password' | 'search'
+  type?: 'text' | 'password'
   /** Whether phones show a keyboard for numbers. */
   isNumber?: boolean
   placeholder?: string
@@ -46,8 +46,8 @@ export function Field(props: FieldProps) {
       {rows === undefined && props.type !== 'password' ? (
         <input
           {...common}
-          type={props.type ?? 'text'}
-          inputMode={props.isNumber === true ? 'numeric' : 'text'}
+          type="text"
+          {...(props.isNumber === true ? { inputMode: 'numeric' as const } : {})}
           placeholder={props.placeholder ?? ''}
         />
       ) : null}

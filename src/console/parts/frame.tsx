@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { useSignal, useSignalEffect } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { stale } from '../data/asking.ts'
 import { now } from '../data/clock.ts'
@@ -37,6 +37,10 @@ export function isOffered(page: PageName): boolean {
 export function Frame({ session, children }: { session: Session; children: ComponentChildren }) {
   const isMenuOpen = useSignal(false)
   const { page } = route.value
+  useSignalEffect(() => {
+    // Another page closes the menu of small screens.
+    if (route.value.page !== undefined) isMenuOpen.value = false
+  })
   return (
     <div class="frame" data-menu={isMenuOpen.value ? 'open' : 'closed'}>
       <a class="skip" href="#main">
@@ -71,13 +75,7 @@ export function Frame({ session, children }: { session: Session; children: Compo
         </button>
       </header>
       <div class="side">
-        <nav
-          class="menu"
-          aria-label="Pages"
-          onClick={() => {
-            isMenuOpen.value = false
-          }}
-        >
+        <nav class="menu" aria-label="Pages">
           {pageKeys
             .filter((one) => isOffered(one.page))
             .map((one) => (
@@ -138,7 +136,7 @@ function Who({ session }: { session: Session }) {
   return (
     <aside class="who" aria-label="Your session">
       <div>
-        <strong>{session.name}</strong> <span class="quiet">{session.right}</span>
+        <strong>{session.name}</strong> <span class="quiet">{session.rights.at(-1)}</span>
         {session.scope === 'all' ? null : <div class="quiet">{scopeText(session.scope)}</div>}
       </div>
       <Choice label="Theme" isLabelHidden value={theme.value} options={themes} onChange={setTheme} />

@@ -2,19 +2,19 @@ import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { bytes, count } from '../data/format.ts'
 import { go, urlOf } from '../data/route.ts'
-import type { Preview, ReplayRequest, Selection } from '../data/types.ts'
+import type { ReplayPreview, ReplaySelection } from '../data/types.ts'
 import { useAct } from './act.tsx'
 import { Dialog } from './dialog.tsx'
 import { Button, Check, Field } from './form.tsx'
 import { ProblemNote } from './problem.tsx'
 
-type Props = { selection: Selection; onClose: () => void; title?: string }
+type Props = { selection: ReplaySelection; onClose: () => void; title?: string }
 
 /** Sends a selection again: first a preview that counts, then the replay, whose page shows its progress. */
 export function ReplayDialog({ selection, onClose, title = 'Replay' }: Props) {
   const perSecond = useSignal('1000')
   const isAgain = useSignal(false)
-  const request = (): ReplayRequest => ({
+  const request = (): api.ReplayRequest => ({
     selection,
     perSecond: Number(perSecond.value),
     again: isAgain.value,
@@ -68,7 +68,7 @@ export function ReplayDialog({ selection, onClose, title = 'Replay' }: Props) {
   )
 }
 
-function Counted({ preview }: { preview: Preview }) {
+function Counted({ preview }: { preview: ReplayPreview }) {
   const { counted, isComplete } = preview
   const leftOut = Object.entries(counted.leftOut)
   return (
@@ -84,7 +84,15 @@ function Counted({ preview }: { preview: Preview }) {
 }
 
 /** Says what a selection takes. */
-export function selectionText({ of, destination, source, reason, messageId, from, to }: Selection): string {
+export function selectionText({
+  of,
+  destination,
+  source,
+  reason,
+  messageId,
+  from,
+  to,
+}: ReplaySelection): string {
   const parts = [
     of === 'dead-letters' ? 'Dead letters' : 'Events',
     destination === undefined ? undefined : `of ${destination}`,
