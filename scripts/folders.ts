@@ -328,7 +328,7 @@ const parts: Readonly<Record<string, Folder>> = {
   console: {
     about: 'the pages of the admin API in the browser; `scripts/build-console.ts` bundles them',
     imports: ['message'],
-    packages: ['preact', '@preact', 'uplot'],
+    packages: ['preact', '@preact', 'uplot', 'clients/admin'],
     rooms: {
       data: {
         about: 'the calls of the admin API, the session, the address, and how figures and times are written',

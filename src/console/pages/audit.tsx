@@ -60,7 +60,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
         <tbody>
           {entries.map((entry, place) => (
             <tr key={`${entry.at} ${place}`}>
-              <td class="number">
+              <td class="when">
                 <Time at={entry.at} />
                 {entry.count > 1 ? (
                   <div class="quiet">

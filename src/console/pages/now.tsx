@@ -156,8 +156,8 @@ function StatusFigures({ status }: { status: Status }) {
   return (
     <>
       <Figure name="Lag" value={count(lag?.records)} note={lagNote} />
-      <Figure name="Wait for their turn" value={count(waiting)} note="messages" />
-      <Figure name="Wait for a retry" value={count(retrying)} note="messages" />
+      <Figure name="Queued" value={count(waiting)} note="wait for their turn" />
+      <Figure name="Retrying" value={count(retrying)} note="wait for a retry" />
       <Figure name="Workers" value={count(workers.length)} note={coverage} />
       <Figure
         name="Destinations"
@@ -191,9 +191,7 @@ function AttentionList({ list, total }: { list: readonly Attention[]; total: num
               <ConditionBadge condition={one.condition} />
               <DestinationLink id={one.destination} name={one.name} />
               <span class="grow">{one.why}</span>
-              <span class="quiet">
-                <Ago at={one.since} />
-              </span>
+              <span class="quiet">{one.since === null ? null : <Ago at={one.since} />}</span>
             </li>
           ))}
         </ul>

@@ -115,7 +115,7 @@ function ReplayTable({ replays }: { replays: readonly Replay[] }) {
               </td>
               <td class="number">{count(replay.sent.records)}</td>
               <td>{replay.createdBy}</td>
-              <td class="number">
+              <td class="when">
                 <Time at={replay.createdAt} />
               </td>
             </tr>

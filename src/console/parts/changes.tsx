@@ -96,11 +96,11 @@ function ChangeFields({ change }: { change: CatalogChange }) {
   return (
     <>
       <NotYet asked={asked.value} />
-      {asked.value.value?.objects.map(({ object, what, fields = [] }) => (
+      {asked.value.value?.objects.map(({ object, what, fields }) => (
         <section key={object}>
-          <h3>
+          <h2>
             {what} {object}
-          </h3>
+          </h2>
           <Difference fields={fields} />
         </section>
       ))}

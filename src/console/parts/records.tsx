@@ -31,7 +31,7 @@ export function Records({ records, hasDestination = false }: Props) {
         <tbody>
           {records.map((record, place) => (
             <tr key={`${record.at} ${record.messageId ?? ''} ${place}`}>
-              <td class="number">
+              <td class="when">
                 <Time at={record.at} hasMillis />
               </td>
               <td>
