@@ -493,6 +493,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who is signed in
+         * @description Also answers to a token. Needs the right `read`. A token with a scope may use it.
+         */
+        get: operations["show_session"];
+        put?: never;
+        /**
+         * Sign in
+         * @description Sets the cookie of a new session, with the rights and the scope of the token. The session ends with the token. Whoever sends many wrong tokens has to wait. It needs no token.
+         */
+        post: operations["sign_in"];
+        /**
+         * Sign out
+         * @description Ends the session, on this process at once and on all others within a second. Needs the right `read`. A token with a scope may use it.
+         */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a code that signs in
+         * @description The code signs in once, as the token of the request, within a minute: open `console/#code=CODE`. `sluice console` makes such a link. A session can make none. Needs the right `read`. A token with a scope may use it.
+         */
+        post: operations["create_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/destinations/{destination}/rotate": {
         parameters: {
             query?: never;
@@ -1267,7 +1315,7 @@ export interface components {
              * Format: uri-reference
              * @enum {string}
              */
-            type: "/problems/bad-request" | "/problems/no-token" | "/problems/not-allowed" | "/problems/not-found" | "/problems/too-slow" | "/problems/conflict" | "/problems/outdated" | "/problems/too-large" | "/problems/unknown-type" | "/problems/answer-too-large" | "/problems/faulty" | "/problems/other-request" | "/problems/no-condition" | "/problems/busy" | "/problems/head-too-large" | "/problems/internal" | "/problems/unavailable" | "/problems/log-unavailable";
+            type: "/problems/bad-request" | "/problems/no-token" | "/problems/not-allowed" | "/problems/other-site" | "/problems/not-found" | "/problems/too-slow" | "/problems/conflict" | "/problems/outdated" | "/problems/too-large" | "/problems/unknown-type" | "/problems/answer-too-large" | "/problems/faulty" | "/problems/other-request" | "/problems/no-condition" | "/problems/busy" | "/problems/head-too-large" | "/problems/internal" | "/problems/unavailable" | "/problems/log-unavailable";
             title: string;
             status: number;
             /** @description What is wrong, and what to do. */
@@ -1293,8 +1341,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The token has too few rights */
-        NotAllowed: {
+        /** @description The token has too few rights; or: The request comes from another site */
+        NotAllowedOrOtherSite: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1482,7 +1530,7 @@ export type AuditEntry = components['schemas']['AuditEntry'];
 export type Problem = components['schemas']['Problem'];
 export type ResponseBadRequest = components['responses']['BadRequest'];
 export type ResponseNoToken = components['responses']['NoToken'];
-export type ResponseNotAllowed = components['responses']['NotAllowed'];
+export type ResponseNotAllowedOrOtherSite = components['responses']['NotAllowedOrOtherSite'];
 export type ResponseTooSlow = components['responses']['TooSlow'];
 export type ResponseBusy = components['responses']['Busy'];
 export type ResponseHeadTooLarge = components['responses']['HeadTooLarge'];
@@ -1547,7 +1595,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -1615,7 +1663,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -1706,7 +1754,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -1790,7 +1838,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -1863,7 +1911,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
@@ -1933,7 +1981,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -2006,7 +2054,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -2052,7 +2100,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -2159,7 +2207,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             422: components["responses"]["AnswerTooLarge"];
@@ -2271,7 +2319,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
@@ -2384,7 +2432,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
@@ -2463,7 +2511,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -2626,7 +2674,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -2720,7 +2768,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
@@ -2812,7 +2860,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
@@ -2858,7 +2906,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             429: components["responses"]["Busy"];
@@ -2926,7 +2974,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -2997,7 +3045,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3074,7 +3122,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3133,7 +3181,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3211,7 +3259,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3271,7 +3319,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3340,7 +3388,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3392,7 +3440,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -3442,7 +3490,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3515,7 +3563,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3575,7 +3623,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3644,7 +3692,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3706,7 +3754,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -3785,7 +3833,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3833,10 +3881,176 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "ann",
+                     *       "rights": [
+                     *         "read",
+                     *         "operate"
+                     *       ],
+                     *       "scope": "all",
+                     *       "ends": "2026-07-30T09:30:00.000Z",
+                     *       "isSession": true
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The name of the token that has signed in. */
+                        name: string;
+                        rights: ("read" | "operate" | "admin")[];
+                        scope: components["schemas"]["Scope"];
+                        /**
+                         * Format: date-time
+                         * @description When it ends at the latest. A session also ends when it is not used for `admin.sessionIdleTimeout`. It is null for a token without an end.
+                         */
+                        ends: string | null;
+                        /** @description Whether a cookie has shown this, and no token. */
+                        isSession: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "sluice_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description A token of the admin API. */
+                    token?: string;
+                    /** @description A code of `POST /v1/session/codes`, which works once. */
+                    code?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "sluice_code_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo",
+                     *       "expiresAt": "2026-07-29T09:31:00.000Z",
+                     *       "path": "/console/#code=sluice_code_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo"
+                     *     }
+                     */
+                    "application/json": {
+                        code: string;
+                        /** Format: date-time */
+                        expiresAt: string;
+                        /** @description The address of the console with the code: a URL if `admin.publicUrl` is set. */
+                        path: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];
@@ -3911,7 +4125,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3985,7 +4199,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4061,7 +4275,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             429: components["responses"]["Busy"];
@@ -4155,7 +4369,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4229,7 +4443,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4314,7 +4528,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];

@@ -6,6 +6,7 @@ import { addAdminCommands } from './admin-commands.ts'
 import { addAudienceCommands } from './audience/audience-commands.ts'
 import { addApplyCommand, addCatalogCommands } from './catalog/catalog-commands.ts'
 import { addConfigCommand } from './config-command.ts'
+import { addConsoleCommand } from './console-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
@@ -39,6 +40,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addSourceCommands(tools)
   addDestinationCommands(tools)
   addAdminCommands(tools)
+  addConsoleCommand(tools)
   addTokenCommands(tools)
   addConfigCommand(tools)
   completion(program, { completionCommandName: 'completion' })
