@@ -24,7 +24,12 @@ const script = hashed('console', 'js', 'text/javascript; charset=utf-8', await s
 const page = readFileSync(join(root, 'src/console/index.html'), 'utf8')
   .replace('./console.css', `./${style.name}`)
   .replace('./console.js', `./${script.name}`)
-const files = [{ name: 'index.html', type: 'text/html; charset=utf-8', text: page }, style, script]
+const files = [
+  { name: 'index.html', type: 'text/html; charset=utf-8', text: page },
+  { name: 'LICENSES.txt', type: 'text/plain; charset=utf-8', text: licences() },
+  style,
+  script,
+]
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
 const manifest = Object.fromEntries(files.map((file) => [file.name, write(file)]))
@@ -44,6 +49,14 @@ async function scriptText(): Promise<string> {
   const [entry, ...others] = output
   if (others.length > 0) throw new Error('the console must be one script')
   return entry.code
+}
+
+/** Returns the licences of the packages that are in the bundle, which have to go with it. */
+function licences(): string {
+  const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot']
+  const text = (name: string): string =>
+    readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8').trim()
+  return `${packages.map((name) => `${name}\n\n${text(name)}`).join('\n\n\n')}\n`
 }
 
 function styleText(): string {

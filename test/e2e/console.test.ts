@@ -80,14 +80,9 @@ async function sends(messageId: string): Promise<void> {
 /** Returns what axe finds on the page that is shown, in one line for each element. */
 async function axeFaults(): Promise<readonly string[]> {
   await page.evaluate(axe)
-  return page.evaluate(async () => {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- axe has just been loaded
-    const { axe: loaded } = globalThis as unknown as {
-      axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
-    }
-    const { violations } = await loaded.run()
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
-  })
+  const { violations }: { violations: { id: string; nodes: { html: string }[] }[] } =
+    await page.evaluate('axe.run()')
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
 }
 
 test('a stranger adds a destination, mends it, finds a message and sends it again', async () => {
@@ -197,7 +192,7 @@ test('no page has a fault that axe finds, in light and in dark, and none is wide
     await page.emulateMedia({ colorScheme: 'dark' })
     expect([path, 'dark', await axeFaults()]).toEqual([path, 'dark', []])
     await page.setViewportSize({ width: 360, height: 740 })
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
     expect([path, overflow]).toEqual([path, 0])
     await page.setViewportSize({ width: 1280, height: 900 })
   }

@@ -14,9 +14,11 @@ export function shortCount(value: number): string {
 
 export function percent(share: number | undefined): string {
   if (share === undefined || Number.isNaN(share)) return '—'
-  // 99.97 % isn't 100 %: a share is rounded to where all or none would be a lie.
-  if (share > 0.999 && share < 1) return `${Math.min(99.99, share * 100).toFixed(2)} %`
-  return `${(share * 100).toFixed(share === 1 || share === 0 ? 0 : 1)} %`
+  if (share === 0 || share === 1) return `${share * 100} %`
+  // A share that isn't whole is never rounded to none or to all.
+  if (share < 0.001) return `${Math.max(0.01, share * 100).toFixed(2)} %`
+  if (share > 0.999) return `${Math.min(99.99, share * 100).toFixed(2)} %`
+  return `${(share * 100).toFixed(1)} %`
 }
 
 export function millis(value: number | null | undefined): string {
