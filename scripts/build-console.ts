@@ -54,9 +54,11 @@ async function scriptText(): Promise<string> {
 /** Returns the licences of the packages that are in the bundle, which have to go with it. */
 function licences(): string {
   const packages = ['preact', '@preact/signals', '@preact/signals-core', 'uplot']
-  const text = (name: string): string =>
-    readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8').trim()
-  return `${packages.map((name) => `${name}\n\n${text(name)}`).join('\n\n\n')}\n`
+  return `${packages.map((name) => `${name}\n\n${licenceOf(name)}`).join('\n\n\n')}\n`
+}
+
+function licenceOf(name: string): string {
+  return readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8').trim()
 }
 
 function styleText(): string {

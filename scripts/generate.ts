@@ -15,6 +15,7 @@ import { architectureMarkdown } from './architecture-markdown.ts'
 import { catalogMarkdown } from './catalog-markdown.ts'
 import { chartFiles, leftCopies } from './chart.ts'
 import { dashboardFiles, dashboardsMarkdown } from './dashboards.ts'
+import { llmsText } from './llms-text.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
 import { peersPlot, peersResult, performanceMarkdown } from './peers.ts'
 import { scalingPlot } from './plots/scaling.ts'
@@ -48,6 +49,7 @@ const generated: Record<string, string> = {
   ...chartFiles(root),
   ...under('deploy/grafana/dashboards', dashboardFiles()),
   ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),
+  'llms.txt': llmsText(read('docs/README.md')),
   'docs/dashboards.md': dashboardsMarkdown(),
   'docs/acls.md': aclsMarkdown(),
   'docs/admin-api.md': adminApiMarkdown(read('docs/admin-api.md')),

@@ -13,7 +13,9 @@ export type Answer<T> =
   | { readonly ok: true; readonly value: T; readonly version: string | undefined }
   | { readonly ok: false; readonly problem: Problem }
 
-/** The time that a call may take. The server counts a replay for up to 20 s, and waits up to 5 s for a place. */
+/**
+ * The time that a call may take. The server counts a replay for up to 20 s, and waits up to 5 s for a place.
+ */
 const limitMs = 40_000
 
 /** Options of a call that is given up when nobody needs its answer any more, or when it takes too long. */

@@ -1,6 +1,8 @@
 import { signal } from '@preact/signals'
 
-/** The present time (ms), once a second while the tab is visible, so that all relative times move together. */
+/**
+ * The present time (ms), once a second while the tab is visible, so that all relative times move together.
+ */
 export const now = signal(Date.now())
 
 export function startClock(): void {

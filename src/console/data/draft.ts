@@ -1,6 +1,8 @@
 import type { Destination, Hook } from './types.ts'
 
-/** A destination as a form has it: all texts, as they are typed. Fields that the form lacks stay in `rest`. */
+/**
+ * A destination as a form has it: all texts, as they are typed. Fields that the form lacks stay in `rest`.
+ */
 export type Draft = {
   readonly id: string
   readonly name: string

@@ -2,7 +2,6 @@ import type {
   Answer,
   Condition as Conditions,
   Destination,
-  HookState,
   ListedDestination,
   LogDelivery,
   LogRecord,
@@ -17,12 +16,10 @@ export type {
   CatalogChange,
   Destination,
   FieldChange,
-  Health,
   HookState,
   ListedDestination,
   ListedSource,
   ListedToken,
-  LogGroup,
   LogMinute,
   LogRecord,
   Replay,
@@ -37,7 +34,6 @@ export type Right = 'read' | 'operate' | 'admin'
 export type Condition = Conditions
 export type State = ListedDestination['state']
 export type Hook = Destination['hooks'][number]
-export type FailingHook = NonNullable<HookState['failing']>
 export type DestinationHealth = Answer<'get', '/v1/destinations/{destination}/health'>
 export type LogKind = LogRecord['kind']
 export type Delivery = LogDelivery

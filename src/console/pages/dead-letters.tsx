@@ -53,7 +53,9 @@ export function DeadLettersPage() {
   )
 }
 
-/** The beginning of the time shown. It stays while the page is open, so that a replay takes what was counted. */
+/**
+ * The beginning of the time shown. It stays while the page is open, so that a replay takes what was counted.
+ */
 function Groups({ hours, destination }: { hours: number; destination: string }) {
   const from = useSignal(new Date(Date.now() - hours * hourMs).toISOString()).value
   const selection: ReplaySelection = {

@@ -1,13 +1,13 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import type { Problem } from '../data/answer.ts'
-import { askAllAgain, useAsk } from '../data/asking.ts'
+import { useAsk } from '../data/asking.ts'
 import { differenceOf } from '../data/difference.ts'
-import { destinationOf, draftOf } from '../data/draft.ts'
 import { go, urlOf } from '../data/route.ts'
 import { may } from '../data/session.ts'
 import type { Destination } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
+import { type DestinationEditor, type Present, useEditor } from '../parts/destination-editor.ts'
 import { DestinationForm } from '../parts/destination-form.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Difference } from '../parts/difference.tsx'
@@ -23,116 +23,39 @@ export function DestinationSettings({ id }: { id: string }) {
   if (!may('admin')) return <pre>{JSON.stringify(value.destination, null, 2)}</pre>
   return (
     <>
-      <Editor key={version} loaded={value.destination} version={version} />
+      <Editor key={id} loaded={value.destination} version={version} />
       <Removal id={id} version={version} />
     </>
   )
 }
 
-type EditorProps = { loaded: Destination; version: string }
-
-/**
- * Edits a destination in three steps: change the fields, look at the difference (which the server checks by a
- * dry run), and save. If somebody else has changed it meanwhile, shows what is there now, and keeps both.
- */
-function Editor({ loaded, version }: EditorProps) {
-  const base = useSignal({ destination: loaded, version })
-  const draft = useSignal(draftOf(loaded))
-  const json = useSignal<string | undefined>(undefined)
-  const isChecked = useSignal(false)
-  const theirs = useSignal<EditorProps | undefined>(undefined)
-  const fault = useSignal<string | undefined>(undefined)
-  const { asked: sources } = useAsk('sources', api.listSources)
-  const save = useAct(
-    async (destination: Destination, isDryRun: boolean) => {
-      const answer = await api.putDestination(destination, { version: base.value.version, isDryRun })
-      if (!answer.ok && answer.problem.status === 412) theirs.value = await presentOf(destination.id)
-      return answer
-    },
-    { isReading: true },
-  )
-  const edited = (): Destination | undefined => {
-    if (json.value === undefined) return destinationOf(draft.value)
-    const read = readJson(json.value)
-    fault.value = read === undefined ? 'This is no JSON object.' : undefined
-    return read
-  }
-  const check = async (): Promise<void> => {
-    const destination = edited()
-    if (destination === undefined) return
-    const answer = await save.run(destination, true)
-    isChecked.value = answer.ok
-  }
-  const commit = async (): Promise<void> => {
-    const destination = edited()
-    if (destination === undefined) return
-    const answer = await save.run(destination, false)
-    isChecked.value = false
-    if (answer.ok) askAllAgain()
-  }
-  const takeTheirs = (present: EditorProps): void => {
-    const mine = edited()
-    base.value = { destination: present.loaded, version: present.version }
-    if (mine !== undefined) draft.value = draftOf(mergedOf({ ...loaded }, { ...mine }, { ...present.loaded }))
-    json.value = undefined
-    theirs.value = undefined
-    save.forget()
-  }
-  const changed = isChecked.value ? differenceOf(base.value.destination, edited()) : []
+function Editor({ loaded, version }: Present) {
+  const editor = useEditor({ loaded, version })
+  const { save, isChecked, theirs, base } = editor
   return (
     <Part
       title="Settings"
       aside={
-        <Button
-          onClick={() => {
-            const present = edited()
-            if (present === undefined) return
-            if (json.value === undefined) json.value = JSON.stringify(present, null, 2)
-            else {
-              draft.value = draftOf(present)
-              json.value = undefined
-            }
-          }}
-        >
-          {json.value === undefined ? 'Edit as JSON' : 'Edit as a form'}
+        <Button onClick={editor.turn}>
+          {editor.json.value === undefined ? 'Edit as JSON' : 'Edit as a form'}
         </Button>
       }
     >
-      {json.value === undefined ? (
-        <DestinationForm
-          draft={draft.value}
-          isNew={false}
-          sources={(sources.value.value?.sources ?? []).map(({ id }) => id)}
-          onChange={(next) => {
-            draft.value = next
-          }}
-        />
-      ) : (
-        <Field
-          label="JSON"
-          value={json.value}
-          fault={fault.value}
-          rows={24}
-          isMono
-          onInput={(text) => {
-            json.value = text
-          }}
-        />
-      )}
+      <EditorFields editor={editor} />
       {theirs.value === undefined ? (
         <ProblemNote problem={isChecked.value ? undefined : save.problem} />
       ) : (
-        <Conflict before={base.value.destination} present={theirs.value} onTake={takeTheirs} />
+        <Conflict before={base.value.loaded} present={theirs.value} onTake={editor.takeTheirs} />
       )}
-      <Button onClick={() => void check()} isBusy={save.isBusy} tone="main">
+      <Button onClick={() => void editor.check()} isBusy={save.isBusy} tone="main">
         Look at the difference
       </Button>
       {isChecked.value ? (
         <Confirm
-          fields={changed}
+          fields={differenceOf(base.value.loaded, editor.edited())}
           problem={save.problem}
           isBusy={save.isBusy}
-          onSave={() => void commit()}
+          onSave={() => void editor.commit()}
           onClose={() => {
             isChecked.value = false
           }}
@@ -142,38 +65,37 @@ function Editor({ loaded, version }: EditorProps) {
   )
 }
 
-async function presentOf(id: string): Promise<EditorProps | undefined> {
-  const answer = await api.readDestination(id)
-  if (!answer.ok || answer.version === undefined) return undefined
-  return { loaded: answer.value.destination, version: answer.version }
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** Puts the fields that were edited here into what is there now. */
-function mergedOf(base: Fields, mine: Fields, present: Fields): Destination {
-  const names = [...new Set([...Object.keys(base), ...Object.keys(mine)])]
-  const own = names.filter((name) => differenceOf(base[name], mine[name]).length > 0)
-  const kept = Object.entries(present).filter(([name]) => !own.includes(name))
-  const taken = own.flatMap((name) => (mine[name] === undefined ? [] : [[name, mine[name]] as const]))
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its fields are those of two destinations
-  return Object.fromEntries([...kept, ...taken]) as Destination
-}
-
-function readJson(text: string): Destination | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server checks it
-    return typeof value === 'object' && value !== null ? (value as Destination) : undefined
-  } catch {
-    return undefined
-  }
+function EditorFields({ editor: { draft, json, fault } }: { editor: DestinationEditor }) {
+  const { asked: sources } = useAsk('sources', api.listSources)
+  if (json.value === undefined)
+    return (
+      <DestinationForm
+        draft={draft.value}
+        isNew={false}
+        sources={(sources.value.value?.sources ?? []).map(({ id }) => id)}
+        onChange={(next) => {
+          draft.value = next
+        }}
+      />
+    )
+  return (
+    <Field
+      label="JSON"
+      value={json.value}
+      fault={fault.value}
+      rows={24}
+      isMono
+      onInput={(text) => {
+        json.value = text
+      }}
+    />
+  )
 }
 
 type ConflictProps = {
   before: Destination
-  present: EditorProps
-  onTake: (present: EditorProps) => void
+  present: Present
+  onTake: (present: Present) => void
 }
 
 function Conflict({ before, present, onTake }: ConflictProps) {

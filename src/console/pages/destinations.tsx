@@ -28,7 +28,7 @@ const states = [
   { value: 'off', name: 'Off' },
   { value: 'unknown', name: 'Unknown' },
   { value: 'healthy', name: 'Healthy' },
-] as const
+] as const satisfies readonly { value: api.ListState | ''; name: string }[]
 
 const sorts = [
   { value: 'worst', name: 'Worst first' },
@@ -64,27 +64,7 @@ export function DestinationsPage() {
         ) : undefined
       }
     >
-      <div class="filters">
-        <Field
-          label="Search"
-          value={given('search')}
-          placeholder="Id, name or host"
-          onInput={(search) => setParams({ search }, { replace: true })}
-        />
-        <Choice
-          label="State"
-          value={query.state}
-          options={states}
-          onChange={(state) => setParams({ state })}
-        />
-        <Field
-          label="Label"
-          value={label}
-          placeholder="tenant=acme"
-          onInput={(text) => setParams({ label: text }, { replace: true })}
-        />
-        <Choice label="Order" value={sort} options={sorts} onChange={(next) => setParams({ sort: next })} />
-      </div>
+      <Filters given={given} state={query.state} sort={sort} />
       <NotYet asked={asked.value} />
       {list === undefined ? null : list.destinations.length === 0 ? (
         <NoDestinations
@@ -97,6 +77,29 @@ export function DestinationsPage() {
         </>
       )}
     </Page>
+  )
+}
+
+type FilterProps = { given: (name: string) => string; state: api.ListState | ''; sort: 'id' | 'worst' }
+
+function Filters({ given, state, sort }: FilterProps) {
+  return (
+    <div class="filters">
+      <Field
+        label="Search"
+        value={given('search')}
+        placeholder="Id, name or host"
+        onInput={(search) => setParams({ search }, { replace: true })}
+      />
+      <Choice label="State" value={state} options={states} onChange={(next) => setParams({ state: next })} />
+      <Field
+        label="Label"
+        value={given('label')}
+        placeholder="tenant=acme"
+        onInput={(text) => setParams({ label: text }, { replace: true })}
+      />
+      <Choice label="Order" value={sort} options={sorts} onChange={(next) => setParams({ sort: next })} />
+    </div>
   )
 }
 

@@ -4,6 +4,7 @@ import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
 import { go, urlOf } from '../data/route.ts'
 import { isForAll, may } from '../data/session.ts'
+import type { ListedSource } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -40,37 +41,7 @@ export function SourcesPage() {
           {mayAdd ? 'Add the first one above.' : 'Whoever has the right admin adds them.'}
         </Empty>
       ) : (
-        <div class="scroll" role="region" aria-label="Sources" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Source</th>
-                <th scope="col">Kind</th>
-                <th scope="col">State</th>
-                <th scope="col" class="number">
-                  Destinations
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {list.map(({ id, name, kind, enabled, destinations }) => (
-                <tr key={id}>
-                  <th scope="row">
-                    <Link to="source" params={{ id }} isRow>
-                      {name}
-                    </Link>{' '}
-                    {name === id ? null : <span class="quiet mono">{id}</span>}
-                  </th>
-                  <td>{kind}</td>
-                  <td>
-                    <Badge tone={enabled ? 'good' : 'quiet'} word={enabled ? 'on' : 'off'} />
-                  </td>
-                  <td class="number">{count(destinations)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <SourceTable list={list} />
       )}
       {isMaking.value ? (
         <NewSource
@@ -80,6 +51,42 @@ export function SourcesPage() {
         />
       ) : null}
     </Page>
+  )
+}
+
+function SourceTable({ list }: { list: readonly ListedSource[] }) {
+  return (
+    <div class="scroll" role="region" aria-label="Sources" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Source</th>
+            <th scope="col">Kind</th>
+            <th scope="col">State</th>
+            <th scope="col" class="number">
+              Destinations
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map(({ id, name, kind, enabled, destinations }) => (
+            <tr key={id}>
+              <th scope="row">
+                <Link to="source" params={{ id }} isRow>
+                  {name}
+                </Link>{' '}
+                {name === id ? null : <span class="quiet mono">{id}</span>}
+              </th>
+              <td>{kind}</td>
+              <td>
+                <Badge tone={enabled ? 'good' : 'quiet'} word={enabled ? 'on' : 'off'} />
+              </td>
+              <td class="number">{count(destinations)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   )
 }
 

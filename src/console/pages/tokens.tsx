@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { known } from '../data/session.ts'
@@ -161,26 +161,10 @@ function MakeDialog({ onClose }: { onClose: () => void }) {
   const label = useSignal('')
   const destinations = useSignal('')
   const endsIn = useSignal<(typeof days)[number]['value']>('90')
-  const make = useAct(() =>
-    api.createToken(
-      tokenOf({
-        name: name.value,
-        right: right.value,
-        label: label.value,
-        destinations: destinations.value,
-        endsIn: endsIn.value,
-      }),
-    ),
-  )
+  const typed = { name, right, label, destinations, endsIn }
+  const make = useAct(() => api.createToken(tokenOf(typed)))
   if (make.done !== undefined)
-    return (
-      <Dialog title={`ListedToken ${make.done.name}`} onClose={onClose}>
-        <ShownOnce name="The token" value={make.done.token} />
-        <footer>
-          <Button onClick={onClose}>Close</Button>
-        </footer>
-      </Dialog>
-    )
+    return <MadeDialog name={make.done.name} token={make.done.token} onClose={onClose} />
   return (
     <Dialog title="Make a token" onClose={onClose}>
       <Field
@@ -223,6 +207,19 @@ function MakeDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
+type MadeProps = { name: string; token: string; onClose: () => void }
+
+function MadeDialog({ name, token, onClose }: MadeProps) {
+  return (
+    <Dialog title={`Token ${name}`} onClose={onClose}>
+      <ShownOnce name="The token" value={token} />
+      <footer>
+        <Button onClick={onClose}>Close</Button>
+      </footer>
+    </Dialog>
+  )
+}
+
 /** Returns a function that sets a signal. */
 function set<V extends string>(slot: { value: V }): (value: V) => void {
   return (value) => {
@@ -230,16 +227,23 @@ function set<V extends string>(slot: { value: V }): (value: V) => void {
   }
 }
 
-type Typed = { name: string; right: Right; label: string; destinations: string; endsIn: string }
+type Typed = {
+  name: Signal<string>
+  right: Signal<Right>
+  label: Signal<string>
+  destinations: Signal<string>
+  endsIn: Signal<(typeof days)[number]['value']>
+}
 
 function tokenOf({ name, right, label, destinations, endsIn }: Typed): api.NewToken {
-  const ids = destinations.split(/[\s,]+/).filter((id) => id !== '')
+  const ids = destinations.value.split(/[\s,]+/).filter((id) => id !== '')
   const parts = {
-    ...(label.trim() === '' ? {} : { label: label.trim() }),
+    ...(label.value.trim() === '' ? {} : { label: label.value.trim() }),
     ...(ids.length === 0 ? {} : { destinations: ids }),
   }
   const own = known.value.is === 'in' ? known.value.session.scope : 'all'
   const scope: Scope = Object.keys(parts).length === 0 ? own : parts
-  const expiresAt = endsIn === '' ? null : new Date(Date.now() + Number(endsIn) * 86_400_000).toISOString()
-  return { name: name.trim(), right, scope, expiresAt }
+  const expiresAt =
+    endsIn.value === '' ? null : new Date(Date.now() + Number(endsIn.value) * 86_400_000).toISOString()
+  return { name: name.value.trim(), right: right.value, scope, expiresAt }
 }

@@ -52,61 +52,69 @@ export function DestinationForm({ draft, onChange, isNew, sources }: Props) {
       />
       <Choice label="State" value={draft.state} options={states} onChange={(state) => set({ state })} />
       <HookFields hooks={draft.hooks} onChange={(hooks) => set({ hooks })} />
-      <details open={!isNew}>
-        <summary>Filter, limits, labels</summary>
-        <Field
-          label="Types of messages"
-          value={draft.types}
-          onInput={(types) => set({ types })}
-          isMono
-          hint="identify, track, page, screen, group, alias. Empty: all."
-        />
-        <Field
-          label="Names of track events"
-          value={draft.events}
-          onInput={(events) => set({ events })}
-          rows={3}
-          hint="One a line. Empty: all."
-        />
-        <Field
-          label="Requests a second"
-          value={draft.perSecond}
-          onInput={(perSecond) => set({ perSecond })}
-          hint="At most, all workers together. Empty: no limit."
-        />
-        <Field
-          label="Deliveries in flight"
-          value={draft.maxInFlight}
-          onInput={(maxInFlight) => set({ maxInFlight })}
-          hint="At most, in each process. Empty: 64, and Sluice learns what the endpoint takes."
-        />
-        <Field
-          label="Pause after failing for"
-          value={draft.autoPause}
-          onInput={(autoPause) => set({ autoPause })}
-          hint="Such as 120h, or off. Empty: as the installation is set."
-        />
-        <Choice
-          label="With several URLs"
-          value={draft.strategy}
-          options={strategies}
-          onChange={(strategy) => set({ strategy })}
-        />
-        <Check
-          label="Also sign by Standard Webhooks"
-          value={draft.isStandard}
-          onChange={(isStandard) => set({ isStandard })}
-        />
-        <Field
-          label="Labels"
-          value={draft.labels}
-          onInput={(labels) => set({ labels })}
-          rows={3}
-          isMono
-          hint="key=value, one a line, such as tenant=acme."
-        />
-      </details>
+      <MoreFields draft={draft} set={set} isOpen={!isNew} />
     </div>
+  )
+}
+
+type MoreProps = { draft: Draft; set: (change: Partial<Draft>) => void; isOpen: boolean }
+
+function MoreFields({ draft, set, isOpen }: MoreProps) {
+  return (
+    <details open={isOpen}>
+      <summary>Filter, limits, labels</summary>
+      <Field
+        label="Types of messages"
+        value={draft.types}
+        onInput={(types) => set({ types })}
+        isMono
+        hint="identify, track, page, screen, group, alias. Empty: all."
+      />
+      <Field
+        label="Names of track events"
+        value={draft.events}
+        onInput={(events) => set({ events })}
+        rows={3}
+        hint="One a line. Empty: all."
+      />
+      <Field
+        label="Requests a second"
+        value={draft.perSecond}
+        onInput={(perSecond) => set({ perSecond })}
+        hint="At most, all workers together. Empty: no limit."
+      />
+      <Field
+        label="Deliveries in flight"
+        value={draft.maxInFlight}
+        onInput={(maxInFlight) => set({ maxInFlight })}
+        hint="At most, in each process. Empty: 64, and Sluice learns what the endpoint takes."
+      />
+      <Field
+        label="Pause after failing for"
+        value={draft.autoPause}
+        onInput={(autoPause) => set({ autoPause })}
+        hint="Such as 120h, or off. Empty: as the installation is set."
+      />
+      <Choice
+        label="With several URLs"
+        value={draft.strategy}
+        options={strategies}
+        onChange={(strategy) => set({ strategy })}
+      />
+      <Check
+        label="Also sign by Standard Webhooks"
+        value={draft.isStandard}
+        onChange={(isStandard) => set({ isStandard })}
+      />
+      <Field
+        label="Labels"
+        value={draft.labels}
+        onInput={(labels) => set({ labels })}
+        rows={3}
+        isMono
+        hint="key=value, one a line, such as tenant=acme."
+      />
+    </details>
   )
 }
 

@@ -36,7 +36,6 @@ export function isOffered(page: PageName): boolean {
 /** What is around every page: the menu, the search box, and the line that says since when it is stale. */
 export function Frame({ session, children }: { session: Session; children: ComponentChildren }) {
   const isMenuOpen = useSignal(false)
-  const { page } = route.value
   useSignalEffect(() => {
     // Another page closes the menu of small screens.
     if (route.value.page !== undefined) isMenuOpen.value = false
@@ -74,27 +73,34 @@ export function Frame({ session, children }: { session: Session; children: Compo
           ?
         </button>
       </header>
-      <div class="side">
-        <nav class="menu" aria-label="Pages">
-          {pageKeys
-            .filter((one) => isOffered(one.page))
-            .map((one) => (
-              <Link
-                key={one.page}
-                to={one.page}
-                isCurrent={page === one.page || inside[page ?? 'now'] === one.page}
-              >
-                {one.name}
-              </Link>
-            ))}
-        </nav>
-        <Who session={session} />
-      </div>
+      <Side session={session} />
       <div class="content">
         <StaleLine />
         {children}
       </div>
       {isHelpOpen.value ? <Keys /> : null}
+    </div>
+  )
+}
+
+function Side({ session }: { session: Session }) {
+  const { page } = route.value
+  return (
+    <div class="side">
+      <nav class="menu" aria-label="Pages">
+        {pageKeys
+          .filter((one) => isOffered(one.page))
+          .map((one) => (
+            <Link
+              key={one.page}
+              to={one.page}
+              isCurrent={page === one.page || inside[page ?? 'now'] === one.page}
+            >
+              {one.name}
+            </Link>
+          ))}
+      </nav>
+      <Who session={session} />
     </div>
   )
 }

@@ -1,7 +1,10 @@
 import { percent } from '../data/format.ts'
 import type { Replay } from '../data/types.ts'
 
-/** How far a replay is: what it has handed over of what was counted, or the share of the topic that it has read. */
+/**
+ * How far a replay is: what it has handed over of what was counted, or the share of the topic that it has
+ * read.
+ */
 export function Progress({ replay }: { replay: Replay }) {
   const share = shareOf(replay)
   return (
