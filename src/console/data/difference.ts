@@ -15,6 +15,23 @@ export function differenceOf(before: unknown, after: unknown, path = ''): readon
   return [{ field: path, before: before ?? null, after: after ?? null }]
 }
 
+/**
+ * Returns the JSON merge patch (RFC 7396) that makes `after` of `before`: only what differs, and null for what
+ * is removed.
+ */
+export function mergePatchOf(before: Fields, after: Fields): Record<string, unknown> {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const changed = names.filter((name) => differenceOf(before[name], after[name]).length > 0)
+  return Object.fromEntries(
+    changed.map((name) => {
+      const [old, now] = [before[name], after[name]]
+      return [name, isObject(old) && isObject(now) ? mergePatchOf(old, now) : (now ?? null)]
+    }),
+  )
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { askAllAgain } from '../data/asking.ts'
-import { differenceOf } from '../data/difference.ts'
+import { differenceOf, mergePatchOf } from '../data/difference.ts'
 import { destinationOf, type Draft, draftOf } from '../data/draft.ts'
 import type { Destination } from '../data/types.ts'
 import { useAct } from './act.tsx'
@@ -26,9 +26,10 @@ export function useEditor(opened: Present) {
   const isChecked = useSignal(false)
   const save = useAct(
     async (destination: Destination, isDryRun: boolean) => {
-      const { version } = slots.base.value
-      const answer = await api.putDestination(destination, { version, isDryRun })
-      if (!answer.ok && answer.problem.status === 412) slots.theirs.value = await presentOf(destination.id)
+      const { loaded, version } = slots.base.value
+      const patch = mergePatchOf({ ...loaded }, { ...destination })
+      const answer = await api.patchDestination(loaded.id, patch, { version, isDryRun })
+      if (!answer.ok && answer.problem.status === 412) slots.theirs.value = await presentOf(loaded.id)
       return answer
     },
     { isReading: true },
@@ -39,7 +40,7 @@ export function useEditor(opened: Present) {
     const answer = await save.run(destination, isDryRun)
     isChecked.value = isDryRun && answer.ok
     if (!answer.ok || isDryRun) return
-    const present = await presentOf(destination.id)
+    const present = await presentOf(slots.base.value.loaded.id)
     if (present !== undefined) reopen(slots, present)
     askAllAgain()
   }

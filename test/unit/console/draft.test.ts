@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { differenceOf } from '../../../src/console/data/difference.ts'
+import { differenceOf, mergePatchOf } from '../../../src/console/data/difference.ts'
 import { destinationOf, draftOf, noDestination } from '../../../src/console/data/draft.ts'
 import type { Destination } from '../../../src/console/data/types.ts'
 
@@ -72,6 +72,50 @@ describe('the difference of two destinations', () => {
     )
   })
 })
+
+describe('the merge patch of a change', () => {
+  test('has only what differs, and null for what is removed', () => {
+    const { autoPause, ...after } = { ...whole, rateLimit: { perSecond: 7 }, hooks: whole.hooks.slice(1) }
+    expect(autoPause).toBe('120h')
+    expect(mergePatchOf(whole, after)).toEqual({
+      autoPause: null,
+      rateLimit: { perSecond: 7, burst: null },
+      hooks: [{ url: 'https://crm.example.org/hook' }],
+    })
+  })
+
+  test('applied as RFC 7396 says, it makes the one of the other', () => {
+    const object = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }))
+    fc.assert(
+      fc.property(object, object, (before, after) => {
+        expect(differenceOf(applied(before, mergePatchOf(before, after)), withoutNulls(after))).toEqual([])
+      }),
+    )
+  })
+})
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Applies a merge patch, as RFC 7396 does. */
+function applied(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch
+  const result = new Map(Object.entries(isObject(target) ? target : {}))
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) result.delete(name)
+    else result.set(name, applied(result.get(name), value))
+  }
+  return Object.fromEntries(result)
+}
+
+/** A merge patch can't make a field null, and destinations have none. */
+function withoutNulls(value: unknown): unknown {
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, inner]) => (inner === null ? [] : [[name, withoutNulls(inner)]])),
+  )
+}
 
 /** Returns the same JSON with the keys of each object in the opposite order. */
 function turned(value: unknown): unknown {
