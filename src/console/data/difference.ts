@@ -16,8 +16,8 @@ export function differenceOf(before: unknown, after: unknown, path = ''): readon
 }
 
 /**
- * Returns the JSON merge patch (RFC 7396) that makes `after` of `before`: only what differs, and null for what
- * is removed.
+ * Returns the JSON merge patch (RFC 7396) that makes `after` of `before`: only what differs, and null for
+ * what is removed.
  */
 export function mergePatchOf(before: Fields, after: Fields): Record<string, unknown> {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]

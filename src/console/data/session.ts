@@ -5,7 +5,8 @@ import type { Right, Scope } from './types.ts'
 
 export type Session = {
   readonly name: string
-  readonly rights: readonly Right[]
+  /** Those of a token, or the grants of a customer's link. */
+  readonly rights: readonly (Right | Grant)[]
   readonly scope: Scope
   /** When the session ends, if it does. */
   readonly endsAt: string | null
@@ -18,10 +19,18 @@ type Known =
 
 export const known = signal<Known>({ is: 'unknown' })
 
-/** Tells whether the session has a right. What it has not, the pages don't offer. */
-export function may(right: Right): boolean {
+/** What a customer's link allows. */
+export type Grant = 'see' | 'replay' | 'test' | 'edit_url' | 'rotate'
+
+/**
+ * Tells whether the session has a right, or else a grant that allows the same. What it may not do, the pages
+ * don't offer.
+ */
+export function may(right: Right, grant?: Grant): boolean {
   const now = known.value
-  return now.is === 'in' && now.session.rights.includes(right)
+  if (now.is !== 'in') return false
+  const { rights } = now.session
+  return rights.includes(right) || (grant !== undefined && rights.includes(grant))
 }
 
 /** Whether the session is about the whole installation. Some calls are only for such sessions. */

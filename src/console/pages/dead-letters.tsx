@@ -39,7 +39,7 @@ export function DeadLettersPage() {
         />
         <Choice label="Time" value={hours} options={times} onChange={(next) => setParams({ hours: next })} />
       </div>
-      {may('operate') ? (
+      {may('operate', 'replay') ? (
         <Groups key={hours} hours={Number(hours)} destination={destination} />
       ) : (
         <Empty title="Your token may not count dead letters.">

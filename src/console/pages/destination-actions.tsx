@@ -23,17 +23,19 @@ export function DestinationActions({ health }: { health: DestinationHealth }) {
     open.value = undefined
   }
   const isOn = health.state === 'on'
+  const mayReplay = may('operate', 'replay')
   const maySwitch = health.state === 'auto_paused' ? may('operate') : may('admin')
-  if (!may('operate')) return null
   return (
     <>
-      <Button onClick={show('test')}>Send a test</Button>
+      {may('operate', 'test') ? <Button onClick={show('test')}>Send a test</Button> : null}
       {maySwitch ? <Button onClick={show('switch')}>{isOn ? 'Pause' : 'Resume'}</Button> : null}
-      <Button onClick={show('retry')}>Try now</Button>
-      <Button onClick={show('replay')}>Replay</Button>
-      <Button onClick={show('drop')} tone="danger">
-        Drop
-      </Button>
+      {mayReplay ? <Button onClick={show('retry')}>Try now</Button> : null}
+      {mayReplay ? <Button onClick={show('replay')}>Replay</Button> : null}
+      {may('operate') ? (
+        <Button onClick={show('drop')} tone="danger">
+          Drop
+        </Button>
+      ) : null}
       {open.value === 'test' ? <TestDialog health={health} onClose={close} /> : null}
       {open.value === 'switch' ? <SwitchDialog health={health} onClose={close} /> : null}
       {open.value === 'retry' ? <RetryDialog id={health.destination} onClose={close} /> : null}

@@ -20,11 +20,11 @@ export function DestinationSettings({ id }: { id: string }) {
   const { asked } = useAsk(`settings-${id}`, (reading) => api.readDestination(id, reading))
   const { value, version } = asked.value
   if (value === undefined || version === undefined) return <NotYet asked={asked.value} />
-  if (!may('admin')) return <pre>{JSON.stringify(value.destination, null, 2)}</pre>
+  if (!may('admin', 'edit_url')) return <pre>{JSON.stringify(value.destination, null, 2)}</pre>
   return (
     <>
       <Editor key={id} loaded={value.destination} version={version} />
-      <Removal id={id} version={version} />
+      {may('admin') ? <Removal id={id} version={version} /> : null}
     </>
   )
 }
@@ -36,9 +36,11 @@ function Editor({ loaded, version }: Present) {
     <Part
       title="Settings"
       aside={
-        <Button onClick={editor.turn}>
-          {editor.json.value === undefined ? 'Edit as JSON' : 'Edit as a form'}
-        </Button>
+        may('admin') ? (
+          <Button onClick={editor.turn}>
+            {editor.json.value === undefined ? 'Edit as JSON' : 'Edit as a form'}
+          </Button>
+        ) : undefined
       }
     >
       <EditorFields editor={editor} />
@@ -72,6 +74,7 @@ function EditorFields({ editor: { draft, json, fault } }: { editor: DestinationE
       <DestinationForm
         draft={draft.value}
         isNew={false}
+        isOnlyUrls={!may('admin')}
         sources={(sources.value.value?.sources ?? []).map(({ id }) => id)}
         onChange={(next) => {
           draft.value = next

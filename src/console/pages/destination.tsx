@@ -81,6 +81,6 @@ export function DestinationPage() {
 
 /** Tells whether the session may see a view. */
 function isShown(view: View): boolean {
-  if (view === 'secret') return may('admin')
+  if (view === 'secret') return may('admin', 'rotate')
   return view !== 'history' || isForAll.value
 }

@@ -84,7 +84,7 @@ function DeliveryPart({ id, delivery }: { id: string; delivery: Delivery }) {
           )}{' '}
           <Badge {...deliveryWords[state]} />
         </h2>
-        {destination === null || !may('operate') ? null : (
+        {destination === null || !may('operate', 'replay') ? null : (
           <div class="actions">
             <DeliveryActions id={id} destination={destination} delivery={delivery} />
           </div>

@@ -57,7 +57,7 @@ function meaningOf({ state }: Replay): string {
 function ReplayActions({ replay }: { replay: Replay }) {
   const stop = useAct(() => api.stopReplay(replay.id))
   const resume = useAct(() => api.resumeReplay(replay.id))
-  if (!may('operate') || replay.state === 'done') return null
+  if (!may('operate', 'replay') || replay.state === 'done') return null
   return (
     <>
       <ProblemNote problem={stop.problem ?? resume.problem} />

@@ -38,7 +38,7 @@ export function ReplaysPage() {
     <Page
       title="Replays"
       aside={
-        may('operate') ? (
+        may('operate', 'replay') ? (
           <Button
             tone="main"
             onClick={() => {

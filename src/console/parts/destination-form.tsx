@@ -5,6 +5,8 @@ type Props = {
   draft: Draft
   onChange: (draft: Draft) => void
   isNew: boolean
+  /** Whether only the URLs may be changed. */
+  isOnlyUrls?: boolean
   /** The ids of the sources that there are. */
   sources: readonly string[]
 }
@@ -20,8 +22,14 @@ const strategies = [
 ] as const
 
 /** The fields of a destination, as docs/catalog.md explains them. */
-export function DestinationForm({ draft, onChange, isNew, sources }: Props) {
+export function DestinationForm({ draft, onChange, isNew, isOnlyUrls = false, sources }: Props) {
   const set = (change: Partial<Draft>): void => onChange({ ...draft, ...change })
+  if (isOnlyUrls)
+    return (
+      <div class="form">
+        <HookFields hooks={draft.hooks} onChange={(hooks) => set({ hooks })} />
+      </div>
+    )
   return (
     <div class="form">
       <Field
