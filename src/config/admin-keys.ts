@@ -16,6 +16,19 @@ export const adminKeys = {
     description:
       'The file of the tokens that may use the admin API. Each line has a name, a right (read, operate or admin) and a hash, as `sluice admin token create` prints it. Read again when it changes. Without it `sluice admin` does not start.',
   }),
+  url: optionalText({
+    shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
+    description:
+      'The URL of the admin API that `sluice listen` and `sluice trigger` ask. If it is not set, they ask `admin.host` at `admin.port`.',
+  }),
+  token: optionalText({
+    isSecret: true,
+    shape: { accepts: (given) => /^[\x21-\x7e]{1,200}$/.test(given), expected: 'a token of the admin API' },
+    description: 'The token with which `sluice listen` and `sluice trigger` ask the admin API.',
+  }),
+  tokenFile: optionalText({
+    description: 'A file that holds the token of `admin.token`.',
+  }),
   requestTimeout: duration({
     default: 30 * SECOND,
     min: SECOND,

@@ -57,7 +57,7 @@ const leaveMs = 1_000
 
 /** Starts the admin API in a process of its own, with its metrics and probes. */
 export async function startAdmin({ config, log, parts, onFatal }: AdminOptions): Promise<void> {
-  const telemetry = await openOwnTelemetry({ config, parts })
+  const telemetry = await openOwnTelemetry({ config, log, parts })
   const metrics = createAdminMetrics()
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'admin' }, 1)

@@ -29,11 +29,11 @@ afterAll(async () => {
   await installed.remove()
 })
 
-test('the package holds what runs and the runbooks, and nothing else', () => {
+test('the package holds what runs, the runbooks and the pages, and nothing else', () => {
   const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js']
-  const runbooks = globSync('deploy/runbooks/*.md', { cwd: root })
+  const texts = globSync(['deploy/runbooks/*.md', 'docs/*.md'], { cwd: root })
   const built = installed.files.filter((file) => file.startsWith('dist/'))
-  expect(new Set(installed.files)).toEqual(new Set([...beside, ...runbooks, ...built]))
+  expect(new Set(installed.files)).toEqual(new Set([...beside, ...texts, ...built]))
 
   const code = built.filter((file) => /^dist\/[\w-]+\.js$/.test(file))
   expect(code).toEqual(
