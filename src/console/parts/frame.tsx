@@ -142,7 +142,8 @@ function Who({ session }: { session: Session }) {
   return (
     <aside class="who" aria-label="Your session">
       <div>
-        <strong>{session.name}</strong> <span class="quiet">{session.rights.at(-1)?.replaceAll('_', ' ')}</span>
+        <strong>{session.name}</strong>{' '}
+        <span class="quiet">{session.rights.at(-1)?.replaceAll('_', ' ')}</span>
         {session.scope === 'all' ? null : <div class="quiet">{scopeText(session.scope)}</div>}
       </div>
       <Choice label="Theme" isLabelHidden value={theme.value} options={themes} onChange={setTheme} />
