@@ -10,6 +10,7 @@ import { DestinationPage } from './pages/destination.tsx'
 import { DestinationsPage } from './pages/destinations.tsx'
 import { FindPage } from './pages/find.tsx'
 import { HistoryPage } from './pages/history.tsx'
+import { LinksPage } from './pages/links.tsx'
 import { MessagePage } from './pages/message.tsx'
 import { NewDestinationPage } from './pages/new-destination.tsx'
 import { NowPage } from './pages/now.tsx'
@@ -39,6 +40,7 @@ const pages: Readonly<Record<PageName, () => preact.JSX.Element>> = {
   history: HistoryPage,
   audit: AuditPage,
   tokens: TokensPage,
+  links: LinksPage,
 }
 
 function Console() {

@@ -179,6 +179,7 @@ const pages = [
   ['history', 'History of the catalog'],
   ['audit', 'Audit'],
   ['tokens', 'Tokens'],
+  ['links', "Customers' links"],
   ['elsewhere', 'No such page'],
 ] as const
 

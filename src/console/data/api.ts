@@ -2,6 +2,7 @@ import { type Answer, answered, within } from './answer.ts'
 import { admin } from './client.ts'
 import type {
   Destination,
+  Grant,
   GroupedStats,
   LogKind,
   LogMinute,
@@ -293,6 +294,25 @@ export function readAudit(query: AuditQuery, reading: Reading = {}) {
 
 export function listTokens(reading: Reading = {}) {
   return answered(admin.get('/v1/tokens', within(reading)))
+}
+
+export function listLinks(reading: Reading = {}) {
+  return answered(admin.get('/v1/links', within(reading)))
+}
+
+export type NewLink = {
+  readonly name: string
+  readonly label: string
+  readonly rights: Grant[]
+  readonly expiresAt: string
+}
+
+export function createLink(link: NewLink) {
+  return answered(admin.post('/v1/links', { body: link, ...within() }))
+}
+
+export function revokeLink(id: string) {
+  return answered(admin.delete('/v1/links/{link}', { path: { link: id }, ...within() }))
 }
 
 export type NewToken = {

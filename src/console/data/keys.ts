@@ -15,6 +15,7 @@ export const pageKeys: readonly { readonly key: string; readonly page: PageName;
   { key: 'h', page: 'history', name: 'History' },
   { key: 'a', page: 'audit', name: 'Audit' },
   { key: 't', page: 'tokens', name: 'Tokens' },
+  { key: 'c', page: 'links', name: 'Customers' },
 ]
 
 export const otherKeys: readonly { readonly keys: string; readonly does: string }[] = [

@@ -19,6 +19,7 @@ export const pageNames = [
   'history',
   'audit',
   'tokens',
+  'links',
 ] as const
 export type PageName = (typeof pageNames)[number]
 

@@ -1,7 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { type Answer, answered, type Problem, within } from './answer.ts'
 import { admin } from './client.ts'
-import type { Right, Scope } from './types.ts'
+import type { Grant, Right, Scope } from './types.ts'
 
 export type Session = {
   readonly name: string
@@ -19,9 +19,6 @@ type Known =
 
 export const known = signal<Known>({ is: 'unknown' })
 
-/** What a customer's link allows. */
-export type Grant = 'see' | 'replay' | 'test' | 'edit_url' | 'rotate'
-
 /**
  * Tells whether the session has a right, or else a grant that allows the same. What it may not do, the pages
  * don't offer.
@@ -36,12 +33,17 @@ export function may(right: Right, grant?: Grant): boolean {
 /** Whether the session is about the whole installation. Some calls are only for such sessions. */
 export const isForAll = computed(() => known.value.is === 'in' && known.value.session.scope === 'all')
 
-/** Asks the server who is signed in. A one-time code in the address (`#code=`) signs in first. */
+/**
+ * Asks the server who is signed in. A one-time code (`#code=`) or a customer's link (`#link=`) in the address
+ * signs in first.
+ */
 export async function openSession(): Promise<void> {
-  const code = new URLSearchParams(location.hash.slice(1)).get('code')
-  if (code !== null) {
+  const fragment = new URLSearchParams(location.hash.slice(1))
+  const [code, link] = [fragment.get('code'), fragment.get('link')]
+  if (code !== null || link !== null) {
+    const body = code === null ? { link: link ?? '' } : { code }
     history.replaceState(null, '', `${location.pathname}${location.search}`)
-    const answer = await answered(admin.post('/v1/session', { body: { code }, ...within() }))
+    const answer = await answered(admin.post('/v1/session', { body, ...within() }))
     if (!answer.ok) {
       known.value = { is: 'out', why: answer.problem }
       return

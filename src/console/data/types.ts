@@ -16,6 +16,7 @@ export type {
   CatalogChange,
   Destination,
   FieldChange,
+  Link as ListedLink,
   HookState,
   ListedDestination,
   ListedSource,
@@ -30,6 +31,8 @@ export type {
   Status,
 } from '../../../clients/admin/client.js'
 
+/** What a customer's link allows. */
+export type Grant = 'see' | 'replay' | 'test' | 'edit_url' | 'rotate'
 export type Right = 'read' | 'operate' | 'admin'
 export type Condition = Conditions
 export type State = ListedDestination['state']

@@ -1,5 +1,6 @@
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
+import { useLive } from '../data/live.ts'
 import { route, urlOf } from '../data/route.ts'
 import { isForAll, may } from '../data/session.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
@@ -28,7 +29,8 @@ export function DestinationPage() {
   const { params } = route.value
   const id = params.get('id') ?? ''
   const view = views.find(({ value }) => value === params.get('view'))?.value ?? 'overview'
-  const { asked } = useAsk(`health-${id}`, (reading) => api.readHealth(id, reading), 3_000)
+  const { asked, again } = useAsk(`health-${id}`, (reading) => api.readHealth(id, reading), 3_000)
+  useLive({ destination: id }, again)
   const health = asked.value.value
   return (
     <Page

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { millis } from '../data/format.ts'
+import { useLive } from '../data/live.ts'
 import { route } from '../data/route.ts'
 import { may } from '../data/session.ts'
 import type { Delivery, LogRecord, ReplaySelection } from '../data/types.ts'
@@ -18,7 +19,8 @@ import { Ago, Time } from '../parts/time.tsx'
 /** What became of a message: each delivery from its first try to its end. */
 export function MessagePage() {
   const id = route.value.params.get('id') ?? ''
-  const { asked } = useAsk(`message-${id}`, (reading) => api.readMessage(id, reading), 3_000)
+  const { asked, again } = useAsk(`message-${id}`, (reading) => api.readMessage(id, reading), 3_000)
+  useLive({ message: id }, again)
   const message = asked.value.value
   const first = message?.deliveries[0]?.records[0]
   return (

@@ -26,6 +26,8 @@ export function isOffered(page: PageName): boolean {
     case 'audit':
     case 'tokens':
       return may('admin')
+    case 'links':
+      return may('operate')
     case 'history':
       return isForAll.value
     default:
