@@ -104,7 +104,6 @@ export default defineConfig({
             'test/unit/backfill/current-states.test.ts',
             'test/unit/bench/**',
             'test/unit/catalog/{file,json,parse,reader}.test.ts',
-            'test/unit/console/pages.test.ts',
             'test/unit/commands/{full-disk,send-command,wrong-use}.test.ts',
             'test/unit/delivery-log/{folder-lock,index,index-threads}.test.ts',
             'test/unit/gateway/messages/scan-body.test.ts',

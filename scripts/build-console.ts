@@ -15,6 +15,9 @@ import { rolldown } from 'rolldown'
 const root = resolve(import.meta.dirname, '..')
 const target = join(resolve(root, process.argv[2] ?? '.'), 'dist/console')
 
+/** The most bytes of all files together, gzipped. */
+const mostBytes = 150_000
+
 /** What `manifest.json` says of a file. `gzipped` is the size of its `.gz`. */
 type Listed = { readonly type: string; readonly bytes: number; readonly gzipped: number }
 type File = { readonly name: string; readonly type: string; readonly text: string }
@@ -35,6 +38,8 @@ mkdirSync(target, { recursive: true })
 const manifest = Object.fromEntries(files.map((file) => [file.name, write(file)]))
 writeFileSync(join(target, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 const gzipped = Object.values(manifest).reduce((sum, file) => sum + file.gzipped, 0)
+if (gzipped > mostBytes)
+  throw new Error(`the console has ${gzipped} bytes gzipped, and may have ${mostBytes}`)
 console.log(`dist/console: ${files.length} files, ${(gzipped / 1000).toFixed(1)} KB gzipped`)
 
 async function scriptText(): Promise<string> {

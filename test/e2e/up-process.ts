@@ -18,13 +18,9 @@ export type Up = {
 
 /**
  * Starts `sluice up`, as a user does in a folder with a catalog. It sets no settings except free ports and
- * short waits, and `settings`.
+ * short waits.
  */
-export async function startUp(
-  folder: string,
-  program = inject('program'),
-  settings: Readonly<Record<string, string>> = {},
-): Promise<Up> {
+export async function startUp(folder: string, program = inject('program')): Promise<Up> {
   const child = spawn(process.execPath, [program, 'up'], {
     cwd: folder,
     detached: true,
@@ -42,7 +38,6 @@ export async function startUp(
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
       SLUICE_STATE_FOLDER: join(folder, 'state'),
-      ...settings,
     },
   })
   const exited = new Promise<number | null>((done) => child.once('exit', done))
