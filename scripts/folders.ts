@@ -343,9 +343,17 @@ export const folders: Readonly<Record<string, Folder>> = {
           'what each role does at its start: settings, Kafka, telemetry, the parts that stop in reverse order',
         imports: [],
       },
+      content: {
+        about: 'what messages contain, read from Kafka for those who may see it',
+        imports: ['start'],
+      },
       operations: {
         about: 'what commands and the admin API do: destinations, replays, searches',
         imports: ['start'],
+      },
+      bulk: {
+        about: 'what is done to many destinations at once',
+        imports: ['start', 'operations'],
       },
       member: {
         about: "the parts of a worker's member",
@@ -353,7 +361,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'operations', 'member'],
+        imports: ['start', 'content', 'operations', 'bulk', 'member'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',

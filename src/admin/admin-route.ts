@@ -12,6 +12,8 @@ export type AdminRoute = {
   readonly path: string
   readonly right: AdminRight
   readonly scope: RouteScope
+  /** True if it shows what messages contain: then the token must see content (`Token.seesContent`). */
+  readonly showsContent?: true
   readonly summary: string
   readonly description: string
   readonly params?: Readonly<Record<string, Parameter>>
@@ -54,19 +56,23 @@ export type AdminCall =
   | 'stop_replay'
   | 'resume_replay'
   | 'show_message'
+  | 'show_content'
   | 'search_log'
   | 'count_log'
+  | 'summarize_dead_letters'
   | 'show_log'
   | 'list_destinations'
   | 'show_status'
   | 'show_destination_health'
   | 'test_destination'
+  | 'change_destinations'
   | 'list_paused'
   | 'resume_destination'
   | 'retry_destination'
   | 'drop_destination'
   | 'list_audit'
   | 'list_sources'
+  | 'list_source_events'
   | 'list_tokens'
   | 'create_token'
   | 'remove_token'

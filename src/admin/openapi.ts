@@ -103,14 +103,15 @@ const ofScoped = {
 } as const satisfies Record<RouteScope, string>
 
 function operationOf(route: AdminRoute, shared: Shared): object {
-  const { call, method, summary, description, right, scope } = route
+  const { call, method, summary, description, right, scope, showsContent } = route
   const { params, query, headers, body, status, answer, problems: own } = route
   const possible = [...always, ...(method === 'GET' || method === 'DELETE' ? [] : ofBody), ...own]
   return {
     operationId: call,
     summary,
-    description: `${description} Needs the right \`${right}\`. ${ofScoped[scope]}`,
+    description: `${description} Needs the right \`${right}\`${showsContent === true ? ', and that the token sees content' : ''}. ${ofScoped[scope]}`,
     'x-right': right,
+    ...(showsContent === true && { 'x-content': true }),
     'x-scope': scope,
     security: [{ token: [] }],
     parameters: [

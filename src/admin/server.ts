@@ -185,7 +185,7 @@ class Server implements AdminServer {
   ): Promise<AdminAnswer> {
     // The token may have ended while the body came.
     const token = this.#tokenOf(request)
-    if (token === undefined || !mayDo(token, route.right)) return noToken
+    if (token === undefined || !mayUse(token, route)) return noToken
     const { params, query, body, headers } = request
     const { destination = '' } = params
     if (
@@ -197,7 +197,7 @@ class Server implements AdminServer {
     const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
     const isInForce = (): boolean => {
       const now = this.#tokenOf(request)
-      return now !== undefined && mayDo(now, route.right)
+      return now !== undefined && mayUse(now, route)
     }
     const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
     if (key !== undefined && !isIdempotencyKey(key)) return badKey
@@ -223,6 +223,7 @@ class Server implements AdminServer {
       const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
       return problem('not_allowed', detail)
     }
+    if (route.showsContent === true && !token.seesContent) return problem('not_allowed', noContent)
     if (isScoped(token.scope) && !isOpenToScopes(route)) return problem('not_allowed', notScoped)
     return this.#clients.hasRoom(request.raw, reply.raw, shareOf(token)) ? undefined : unread
   }
@@ -313,6 +314,12 @@ function objectOf(given: NonNullable<AdminRoute['query']>, isRequired: boolean):
   }
 }
 
+function mayUse(token: Token, { right, showsContent }: AdminRoute): boolean {
+  return mayDo(token, right) && (showsContent !== true || token.seesContent)
+}
+
+const noContent =
+  'This shows what messages contain, which the token may not see: take a token that was made with content.'
 const notScoped = 'This concerns the whole installation, and the token has a scope: take a token without one.'
 
 const unread = problem(

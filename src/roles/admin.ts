@@ -20,6 +20,8 @@ import { catalogHistoryCalls } from './catalog-history-calls.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
+import { bulkCalls } from './bulk-calls.ts'
+import { contentCalls } from './content-calls.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
@@ -124,6 +126,7 @@ export async function startAdminPart({
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role })
+  const atDesk = deskCalls(catalogDesk, config, log)
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -132,8 +135,10 @@ export async function startAdminPart({
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
-      ...callsAtDesk(deskCalls(catalogDesk, config, log), catalog),
+      ...callsAtDesk(atDesk, catalog),
+      ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
+      ...contentCalls({ config, log, desk, catalog }),
     },
     findToken: (given) => book.find(given),
     sees: (scope, id) => sees(scope, catalog(), id),

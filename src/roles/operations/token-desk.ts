@@ -1,5 +1,5 @@
 import { scopeText } from '../../admin/scope.ts'
-import { type KeptToken, newSecret, storedToken, type Token } from '../../admin/tokens.ts'
+import { contentText, type KeptToken, newSecret, storedToken, type Token } from '../../admin/tokens.ts'
 import type { ObjectName } from '../../catalog-log/names.ts'
 import type { ChangeAnswer } from '../../catalog-log/desk.ts'
 import type { OpenedDesk } from './catalog-desk.ts'
@@ -8,7 +8,10 @@ import type { OpenedDesk } from './catalog-desk.ts'
 export const defaultLastsMs = 90 * 24 * 3_600_000
 
 /** What a new token is to be. */
-export type TokenOrder = Pick<KeptToken, 'name' | 'right' | 'scope' | 'endsAtMs' | 'family'> & {
+export type TokenOrder = Pick<
+  KeptToken,
+  'name' | 'right' | 'seesContent' | 'scope' | 'endsAtMs' | 'family'
+> & {
   readonly by: string
 }
 
@@ -28,7 +31,7 @@ export async function makeToken(
 /** Revokes a token of the topic. */
 export function removeToken(
   desk: Pick<OpenedDesk, 'change'>,
-  token: Pick<Token, 'name' | 'right' | 'scope' | 'endsAtMs'>,
+  token: Pick<Token, 'name' | 'right' | 'seesContent' | 'scope' | 'endsAtMs'>,
   by: string,
 ): Promise<ChangeAnswer> {
   const edit = { name: tokenName(token.name), op: 'remove' } as const
@@ -39,11 +42,13 @@ export function removeToken(
 function tokenText({
   name,
   right,
+  seesContent,
   scope,
   endsAtMs,
-}: Pick<Token, 'name' | 'right' | 'scope' | 'endsAtMs'>): string {
+}: Pick<Token, 'name' | 'right' | 'seesContent' | 'scope' | 'endsAtMs'>): string {
   const end = endsAtMs === undefined ? 'without an end' : `until ${new Date(endsAtMs).toISOString()}`
-  return `${name} ${right}, ${scopeText(scope)}, ${end}`
+  const content = contentText({ right, seesContent })
+  return `${name} ${right}${content === '' ? '' : ` ${content}`}, ${scopeText(scope)}, ${end}`
 }
 
 function tokenName(id: string): ObjectName {

@@ -251,6 +251,24 @@ test('a replay needs a destination of the customer, and no other field reaches b
   expect(one?.text.replaceAll('globex', 'xxxxxx')).toBe(other?.text)
 })
 
+test('what is done to many is done to those of the customer only, and a label is no way out', async () => {
+  const { call } = tenants
+  const bulk = async (order: object, token = acme.admin) =>
+    call('POST', '/v1/destinations/bulk', { token, body: { do: 'pause', dryRun: true, ...order } })
+  const all = await bulk({ selection: { search: '.' } })
+  expect(all).toMatchObject({ status: 200, json: { destinations: ['acme.crm', 'acme.erp'] } })
+  const named = await bulk({ selection: { destinations: ['globex.crm', 'xxxxxx.crm', 'acme.crm'] } })
+  expect(named.json).toMatchObject({
+    selected: 1,
+    destinations: ['acme.crm'],
+    unknown: ['globex.crm', 'xxxxxx.crm'],
+  })
+  expect((await bulk({ selection: { label: 'tenant=globex' } })).json).toMatchObject({ selected: 0 })
+  const moved = await bulk({ selection: { search: '.' }, do: 'label', labels: { tenant: 'globex' } })
+  expect(moved.status).toBe(422)
+  expect((await bulk({ selection: { search: '.' } }, acme.operate)).status).toBe(403)
+})
+
 test('the audit trail has what concerns the destinations of the customer, and who did it', async () => {
   const { call } = tenants
   const { headers } = await call('GET', '/v1/destinations/acme.erp')
