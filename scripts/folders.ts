@@ -353,7 +353,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       bulk: {
         about: 'what is done to many destinations at once',
-        imports: ['start', 'operations'],
+        imports: ['operations'],
       },
       member: {
         about: "the parts of a worker's member",

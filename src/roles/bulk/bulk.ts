@@ -1,3 +1,4 @@
+import isEqual from 'fast-deep-equal'
 import { holdsDestination, type TokenScope } from '../../admin/scope.ts'
 import type { AdminAnswer } from '../../admin/problem.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -17,9 +18,7 @@ import { refusalOf } from '../operations/retry-now.ts'
 // What is done to many destinations at once. What changes the catalog is one change, which is made as a whole
 // or not at all, and can be undone. What orders something is an order for each destination.
 
-export const catalogDeeds = ['pause', 'resume', 'label'] as const
-export const bulkDeeds = [...catalogDeeds, 'retry-now'] as const
-export type BulkDeed = (typeof bulkDeeds)[number]
+export type BulkDeed = 'pause' | 'resume' | 'label' | 'retry-now'
 
 /** The most destinations of one request: of a change of the catalog, and of orders. */
 export const mostOfBulk = { change: 5_000, orders: 200 } as const
@@ -90,22 +89,22 @@ function fieldsOf(
   present: AssessedDestination['state'],
   { deed, labels }: BulkOrder,
 ): Readonly<Record<string, unknown>> | string {
-  const state = object.definition['state'] ?? 'on'
+  const { state: given } = object.definition
+  const state = isString(given) ? given : 'on'
   switch (deed) {
     case 'pause':
-      return state === 'on' ? { state: 'paused' } : `it is ${String(state)} already`
+      return state === 'on' ? { state: 'paused' } : `it is ${state} already`
     case 'resume':
       if (state === 'paused') return { state: 'on' }
       return present === 'auto_paused'
         ? 'Sluice has paused it, because its URLs fail: resume it by itself, once they work'
-        : `it is ${String(state)}, and not paused`
+        : `it is ${state}, and not paused`
     case 'label': {
       const before = labelsOf(object)
       const after = Object.fromEntries(
         Object.entries({ ...before, ...labels }).filter(([, value]) => value !== null),
       )
-      const isSame =
-        JSON.stringify(Object.entries(before).toSorted()) === JSON.stringify(Object.entries(after).toSorted())
+      const isSame = isEqual(before, after)
       return isSame ? 'it has these labels already' : { labels: after }
     }
     case 'retry-now':

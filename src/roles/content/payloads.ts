@@ -57,14 +57,14 @@ export async function readPayloads(
     if ('trouble' in found)
       return { origin, payload: undefined, note: `it can not be read: ${found.trouble}` }
     const { record } = found
-    const read = await readPayload(record.value, {
+    const shown = await readPayload(record.value, {
       messageId,
       isFramed: framed.has(origin.topic),
       decoder,
       withinMs: readWithinMs,
       registryTrouble: () => registryTrouble,
     })
-    return { origin, record, ...read }
+    return { origin, record, ...shown }
   }
   try {
     return await Promise.all(origins.map(read))

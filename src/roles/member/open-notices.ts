@@ -100,7 +100,10 @@ export function openNotices(options: NoticesOptions): Notices {
     isWanted: () => isWanted(catalog(), sourceId),
     isOwner: () => group.isMember,
     situation: () => situationOf(options.pauses.whole, options.marks),
-    nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
+    aboutOf(id) {
+      const { name = id, labels } = catalog().destinations.get(id) ?? {}
+      return { name, labels }
+    },
     pauses: options.pauses,
     pauseTerms: pauseTermsOf(config, everyMs),
     observer: createNoticeObserver({ metrics: options.metrics, log }),

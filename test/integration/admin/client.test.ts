@@ -204,9 +204,11 @@ test.each([
   expect(await problemOf(asked)).toMatchObject({ status })
 })
 
+function run(...args: string[]) {
+  return runToEnd(['destinations', ...args, '--label', 'tenant=p'], scene.variables)
+}
+
 test('the command line pauses and resumes many in the same way', async () => {
-  const run = (...args: string[]) =>
-    runToEnd(['destinations', ...args, '--label', 'tenant=p'], scene.variables)
   const preview = await run('pause', '--dry-run')
   expect([preview.code, preview.stdout]).toEqual([0, '3 destinations would be paused\n'])
   expect(preview.stderr).toContain('~ destination/p3')

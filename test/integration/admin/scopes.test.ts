@@ -257,8 +257,8 @@ test('what is done to many is done to those of the customer only, and a label is
     call('POST', '/v1/destinations/bulk', { token, body: { do: 'pause', dryRun: true, ...order } })
   const all = await bulk({ selection: { search: '.' } })
   expect(all).toMatchObject({ status: 200, json: { destinations: ['acme.crm', 'acme.erp'] } })
-  const named = await bulk({ selection: { destinations: ['globex.crm', 'xxxxxx.crm', 'acme.crm'] } })
-  expect(named.json).toMatchObject({
+  const byId = await bulk({ selection: { destinations: ['globex.crm', 'xxxxxx.crm', 'acme.crm'] } })
+  expect(byId.json).toMatchObject({
     selected: 1,
     destinations: ['acme.crm'],
     unknown: ['globex.crm', 'xxxxxx.crm'],
