@@ -673,6 +673,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/catalog/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make many sources and destinations as they are given, in one change
+         * @description As `sluice apply -f` does: objects that are not named stay as they are. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with `dryRun` first. An object that somebody changes at the same moment refuses the change. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. A token with a scope may not use it.
+         */
+        post: operations["apply_catalog"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -4726,6 +4746,98 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
             422: components["responses"]["FaultyOrOtherRequest"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    apply_catalog: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "destinations": [
+                 *         {
+                 *           "id": "crm",
+                 *           "sources": [
+                 *             "shop"
+                 *           ],
+                 *           "hooks": [
+                 *             {
+                 *               "url": "https://crm.example.com/hook"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    sources?: components["schemas"]["Source"][];
+                    destinations?: components["schemas"]["Destination"][];
+                    /** @description A label, such as `tenant=acme`: objects that have it and are not in the body are removed. */
+                    prune?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "isPreview": false,
+                     *       "revision": 1785317405,
+                     *       "count": 1,
+                     *       "objects": [
+                     *         {
+                     *           "object": "destination/crm",
+                     *           "what": "created"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description It is true if nothing was changed. */
+                        isPreview: boolean;
+                        /** @description The number of the last change of the catalog. */
+                        revision: number;
+                        /** @description How many objects are made, changed or removed. */
+                        count: number;
+                        objects: {
+                            /** @description The kind and the id of the object. */
+                            object: string;
+                            /** @enum {string} */
+                            what: "created" | "changed" | "removed";
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];

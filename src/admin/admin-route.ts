@@ -22,6 +22,8 @@ export type AdminRoute = {
   readonly headers?: Readonly<Record<string, Parameter>>
   /** `documented`: the schema in the OpenAPI document, if the call itself checks more than `schema`. */
   readonly body?: { readonly schema: object; readonly documented?: object; readonly example: object }
+  /** Limit on the body, in bytes, if it is not the usual one. Few such bodies are taken at the same time. */
+  readonly maxBodyBytes?: number
   readonly status: 200 | 201
   readonly answer: { readonly schema: object; readonly example: object }
   /** The problems with which this route may answer, in addition to the problems that every route has. */
@@ -79,6 +81,7 @@ export type AdminCall =
   | 'list_catalog_changes'
   | 'show_catalog_change'
   | 'undo_catalog_change'
+  | 'apply_catalog'
   | 'rotate_secret'
   | 'end_secret'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`

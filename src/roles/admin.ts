@@ -20,6 +20,7 @@ import { catalogHistoryCalls } from './catalog-history-calls.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
+import { applyCalls } from './apply-calls.ts'
 import { bulkCalls } from './bulk-calls.ts'
 import { contentCalls } from './content-calls.ts'
 import { rotateCalls } from './rotate-calls.ts'
@@ -136,6 +137,7 @@ export async function startAdminPart({
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
       ...callsAtDesk(atDesk, catalog),
+      ...applyCalls(atDesk),
       ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
       ...contentCalls({ config, log, desk, catalog }),

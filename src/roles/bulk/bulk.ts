@@ -2,8 +2,7 @@ import isEqual from 'fast-deep-equal'
 import { holdsDestination, type TokenScope } from '../../admin/scope.ts'
 import type { AdminAnswer } from '../../admin/problem.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { Labels } from '../../catalog/labels.ts'
-import { isString, recordOf } from '../../catalog/plain-data.ts'
+import { isString } from '../../catalog/plain-data.ts'
 import type { ChangeAnswer } from '../../catalog-log/desk.ts'
 import type { Edit } from '../../catalog-log/judge.ts'
 import type { StoredObject } from '../../catalog-log/log.ts'
@@ -14,6 +13,7 @@ import type { AssessedDestination } from '../operations/destination-conditions.t
 import type { Pauses } from '../operations/known-pauses.ts'
 import type { PauseDesk } from '../operations/pause-desk.ts'
 import { refusalOf } from '../operations/retry-now.ts'
+import { labelsOf } from './applied-edits.ts'
 
 // What is done to many destinations at once. What changes the catalog is one change, which is made as a whole
 // or not at all, and can be undone. What orders something is an order for each destination.
@@ -110,11 +110,6 @@ function fieldsOf(
     case 'retry-now':
       return 'nothing in the catalog changes'
   }
-}
-
-function labelsOf({ definition }: StoredObject): Labels {
-  const labels = Object.entries(recordOf(definition['labels']))
-  return Object.fromEntries(labels.flatMap(([key, value]) => (isString(value) ? [[key, value]] : [])))
 }
 
 /** Orders for each of the chosen destinations that its messages are tried now. */

@@ -218,3 +218,27 @@ test('the command line pauses and resumes many in the same way', async () => {
   expect((await run('resume', '--yes')).stdout).toMatch(/^3 destinations resumed: change \d+\n$/)
   expect((await run('pause', 'p3')).stderr).toContain('and not both')
 })
+
+test('a change set of 5,000 objects is made in one change, shown first, and pruned by a label', async () => {
+  const client = clientOf()
+  const destinations = Array.from({ length: 5_000 }, (_, at) => ({
+    id: `many-${at}`,
+    name: 'A customer with a name of usual length',
+    sources: ['shop'],
+    labels: { fleet: 'many' },
+    hooks: [{ url: `https://customer-${at}.example.com/hooks/sluice` }],
+  }))
+  expect(JSON.stringify({ destinations }).length).toBeGreaterThan(64 * 1_024)
+  const apply = async (body: object, dryRun = false) =>
+    (await client.post('/v1/catalog/apply', { body, query: { dryRun } })).data
+  expect(await apply({ destinations }, true)).toMatchObject({ isPreview: true, count: 5_000 })
+  expect(await apply({ destinations })).toMatchObject({ isPreview: false, count: 5_000 })
+  expect(await apply({ destinations })).toMatchObject({ count: 0, objects: [] })
+  const [one, two] = destinations
+  const bad = { destinations: [one, { ...two, sources: ['nothing'] }] }
+  expect(await problemOf(apply(bad))).toMatchObject({ type: '/problems/faulty' })
+  expect(await problemOf(apply({ destinations: [one, one] }))).toMatchObject({ status: 400 })
+  const pruned = await apply({ destinations: [one], prune: 'fleet=many' }, true)
+  expect(pruned.count).toBe(4_999)
+  expect(pruned.objects[0]).toMatchObject({ what: 'removed' })
+})
