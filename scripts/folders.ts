@@ -174,8 +174,15 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['async', 'audience-files', 'message', 'retry', 'routing'],
   },
   admin: {
-    about: 'the admin API: its routes, their document, tokens',
-    imports: ['catalog', 'delivery-log', 'http', 'message'],
+    about: 'the admin API: its routes, their document, tokens, sessions; the server of the console',
+    imports: ['async', 'catalog', 'delivery-log', 'http', 'message'],
+    rooms: {
+      console: {
+        about: 'what only browsers need: the files of the console, cookies, where requests come from',
+        imports: [],
+      },
+      '.': { about: 'routes, their document, tokens, sessions', imports: ['console'] },
+    },
   },
   kafka: {
     about: 'the Kafka client: group member, fetches, watermark, commits, produces, logins',
@@ -359,9 +366,13 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: "the parts of a worker's member",
         imports: ['start', 'operations'],
       },
+      console: {
+        about: 'the sign-in to the console, and where sessions are kept',
+        imports: ['start', 'operations'],
+      },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'content', 'operations', 'bulk', 'member'],
+        imports: ['start', 'content', 'operations', 'bulk', 'member', 'console'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',
@@ -377,6 +388,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       command: {
         about: 'what a command is made of: options, input, a role that runs until a signal',
         imports: [],
+      },
+      listen: {
+        about: '`sluice listen`, and the client by which commands ask the admin API',
+        imports: ['command'],
       },
       audience: {
         about: '`sluice audience`',
@@ -408,7 +423,17 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'the program with all commands, and those that need one file',
-        imports: ['command', 'audience', 'catalog', 'sources', 'destinations', 'log', 'replay', 'topics'],
+        imports: [
+          'command',
+          'listen',
+          'audience',
+          'catalog',
+          'sources',
+          'destinations',
+          'log',
+          'replay',
+          'topics',
+        ],
       },
     },
   },

@@ -573,6 +573,118 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who is signed in
+         * @description Also answers to a token. Needs the right `read`. A token with a scope may use it.
+         */
+        get: operations["show_session"];
+        put?: never;
+        /**
+         * Sign in
+         * @description Sets the cookie of a new session, with the rights and the scope of the token. The session ends with the token. Whoever sends many wrong tokens has to wait. It needs no token.
+         */
+        post: operations["sign_in"];
+        /**
+         * Sign out
+         * @description Ends the session, on this process at once and on all others within a second. Needs the right `read`. A token with a scope may use it.
+         */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a code that signs in
+         * @description The code signs in once, as the token of the request, within a minute: open `console/#code=CODE`. `sluice console` makes such a link. A session can make none. Needs the right `read`. A token with a scope may use it.
+         */
+        post: operations["create_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the links of customers
+         * @description Those that have not ended, the newest first. Nothing has the links themselves. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_links"];
+        put?: never;
+        /**
+         * Make a link for a customer
+         * @description Whoever has the link signs in to the console, sees what has the label, and does what `rights` name, until it ends or is revoked. Without the right `admin`, a token needs a scope with this label, and gives no more than it may do itself. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["create_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/links/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a link
+         * @description All sessions that it has begun end too: on the process that answers at once, and on the others within a second. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        delete: operations["remove_link"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See what happens, as it does
+         * @description Server-sent events. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/destinations/{destination}/rotate": {
         parameters: {
             query?: never;
@@ -1414,6 +1526,19 @@ export interface components {
              */
             lastUsedAt: string | null;
         };
+        Link: {
+            id: string;
+            /** @description Who it is for: the audit trail has it. */
+            name: string;
+            /** @description What it shows: the destinations and sources with this label. */
+            label: string;
+            rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+            /** Format: date-time */
+            expiresAt: string;
+            createdBy: string;
+            /** Format: date-time */
+            createdAt: string;
+        };
         FieldChange: {
             /** @description The path of the field. */
             field: string;
@@ -1467,7 +1592,7 @@ export interface components {
              * Format: uri-reference
              * @enum {string}
              */
-            type: "/problems/bad-request" | "/problems/no-token" | "/problems/not-allowed" | "/problems/not-found" | "/problems/too-slow" | "/problems/conflict" | "/problems/outdated" | "/problems/too-large" | "/problems/unknown-type" | "/problems/answer-too-large" | "/problems/faulty" | "/problems/other-request" | "/problems/no-condition" | "/problems/busy" | "/problems/head-too-large" | "/problems/internal" | "/problems/unavailable" | "/problems/log-unavailable";
+            type: "/problems/bad-request" | "/problems/no-token" | "/problems/not-allowed" | "/problems/other-site" | "/problems/not-found" | "/problems/too-slow" | "/problems/conflict" | "/problems/outdated" | "/problems/too-large" | "/problems/unknown-type" | "/problems/answer-too-large" | "/problems/faulty" | "/problems/other-request" | "/problems/no-condition" | "/problems/busy" | "/problems/head-too-large" | "/problems/internal" | "/problems/unavailable" | "/problems/log-unavailable";
             title: string;
             status: number;
             /** @description What is wrong, and what to do. */
@@ -1493,8 +1618,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The token has too few rights */
-        NotAllowed: {
+        /** @description The token has too few rights; or: The request comes from another site */
+        NotAllowedOrOtherSite: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1682,13 +1807,14 @@ export type BulkDone = components['schemas']['BulkDone'];
 export type ObjectChanged = components['schemas']['ObjectChanged'];
 export type ListedSource = components['schemas']['ListedSource'];
 export type ListedToken = components['schemas']['ListedToken'];
+export type Link = components['schemas']['Link'];
 export type FieldChange = components['schemas']['FieldChange'];
 export type CatalogChange = components['schemas']['CatalogChange'];
 export type AuditEntry = components['schemas']['AuditEntry'];
 export type Problem = components['schemas']['Problem'];
 export type ResponseBadRequest = components['responses']['BadRequest'];
 export type ResponseNoToken = components['responses']['NoToken'];
-export type ResponseNotAllowed = components['responses']['NotAllowed'];
+export type ResponseNotAllowedOrOtherSite = components['responses']['NotAllowedOrOtherSite'];
 export type ResponseTooSlow = components['responses']['TooSlow'];
 export type ResponseBusy = components['responses']['Busy'];
 export type ResponseHeadTooLarge = components['responses']['HeadTooLarge'];
@@ -1756,7 +1882,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -1824,7 +1950,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -1915,7 +2041,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -1999,7 +2125,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -2072,7 +2198,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
@@ -2142,7 +2268,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -2215,7 +2341,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -2261,7 +2387,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -2368,7 +2494,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             422: components["responses"]["AnswerTooLarge"];
@@ -2480,7 +2606,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
@@ -2593,7 +2719,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
@@ -2901,7 +3027,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -3064,7 +3190,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -3158,7 +3284,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
@@ -3250,7 +3376,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
@@ -3296,7 +3422,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             429: components["responses"]["Busy"];
@@ -3364,7 +3490,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
@@ -3435,7 +3561,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3512,7 +3638,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3636,7 +3762,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3714,7 +3840,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3774,7 +3900,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3843,7 +3969,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3895,7 +4021,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -3945,7 +4071,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4018,7 +4144,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4078,7 +4204,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4147,7 +4273,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4210,7 +4336,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
@@ -4294,7 +4420,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4342,10 +4468,419 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "ann",
+                     *       "rights": [
+                     *         "read",
+                     *         "operate"
+                     *       ],
+                     *       "scope": "all",
+                     *       "ends": "2026-07-30T09:30:00.000Z",
+                     *       "label": null,
+                     *       "isLink": false,
+                     *       "theme": {
+                     *         "name": "Acme webhooks",
+                     *         "accent": "#0a7d55",
+                     *         "logo": "theme/logo.svg"
+                     *       },
+                     *       "isSession": true
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The name of the token that has signed in. */
+                        name: string;
+                        /** @description The rights of the token, or those of the link. */
+                        rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
+                        scope: components["schemas"]["Scope"];
+                        /**
+                         * Format: date-time
+                         * @description When it ends at the latest. A session also ends when it is not used for `admin.sessionIdleTimeout`. It is null for a token without an end.
+                         */
+                        ends: string | null;
+                        /** @description The label of the scope. */
+                        label: string | null;
+                        /** @description Whether a link has begun the session. */
+                        isLink: boolean;
+                        /** @description How the console looks, by the settings `admin.console…`. */
+                        theme: {
+                            name: string | null;
+                            /** @description A colour, such as `#0a7d55`. */
+                            accent: string | null;
+                            /** @description The path of the logo, below that of the console. */
+                            logo: string | null;
+                        } | null;
+                        /** @description Whether a cookie has shown this, and no token. */
+                        isSession: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "sluice_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description A token of the admin API. */
+                    token?: string;
+                    /** @description What a link of `POST /v1/links` has after `#link=`. */
+                    link?: string;
+                    /** @description A code of `POST /v1/session/codes`, which works once. */
+                    code?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "sluice_code_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo",
+                     *       "expiresAt": "2026-07-29T09:31:00.000Z",
+                     *       "path": "/console/#code=sluice_code_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo"
+                     *     }
+                     */
+                    "application/json": {
+                        code: string;
+                        /** Format: date-time */
+                        expiresAt: string;
+                        /** @description The address of the console with the code: a URL if `admin.publicUrl` is set. */
+                        path: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "links": [
+                     *         {
+                     *           "id": "link.5f0c2a9be14d7c3368a1b2f4",
+                     *           "name": "initech",
+                     *           "label": "tenant=initech",
+                     *           "rights": [
+                     *             "see",
+                     *             "replay"
+                     *           ],
+                     *           "expiresAt": "2026-08-05T09:30:00.000Z",
+                     *           "createdBy": "ann",
+                     *           "createdAt": "2026-07-29T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        links: components["schemas"]["Link"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "initech",
+                 *       "label": "tenant=initech",
+                 *       "rights": [
+                 *         "see",
+                 *         "replay"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Who it is for: the audit trail has it. */
+                    name: string;
+                    label: string;
+                    /** @description `see`: destinations, their health, the delivery log. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets. */
+                    rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                    /** @description When it ends, in ISO 8601: in at most 90 days. Absent: in 7 days. */
+                    expiresAt?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "link": "https://ops.example.com/console/#link=sluice_link_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo",
+                     *       "id": "link.5f0c2a9be14d7c3368a1b2f4",
+                     *       "name": "initech",
+                     *       "label": "tenant=initech",
+                     *       "rights": [
+                     *         "see",
+                     *         "replay"
+                     *       ],
+                     *       "expiresAt": "2026-08-05T09:30:00.000Z",
+                     *       "createdBy": "ann",
+                     *       "createdAt": "2026-07-29T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The link, which is shown this once: a URL if `admin.publicUrl` is set, or else its path. */
+                        link: string;
+                        id: string;
+                        /** @description Who it is for: the audit trail has it. */
+                        name: string;
+                        /** @description What it shows: the destinations and sources with this label. */
+                        label: string;
+                        rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                        /** Format: date-time */
+                        expiresAt: string;
+                        createdBy: string;
+                        /** Format: date-time */
+                        createdAt: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    remove_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a link.
+                 * @example link.5f0c2a9be14d7c3368a1b2f4
+                 */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "link.5f0c2a9be14d7c3368a1b2f4",
+                     *       "what": "removed"
+                     *     }
+                     */
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        what: "removed";
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    live: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only what concerns this destination.
+                 * @example erp
+                 */
+                destination?: string;
+                /**
+                 * @description Only attempts of this message.
+                 * @example order-4711
+                 */
+                message?: string;
+            };
+            header?: {
+                /**
+                 * @description The `id` of the last event that was seen. Browsers send it when they come back.
+                 * @example 9f86d081884c.1207
+                 */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];
@@ -4420,7 +4955,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4494,7 +5029,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4570,7 +5105,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
             429: components["responses"]["Busy"];
@@ -4664,7 +5199,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4738,7 +5273,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -4915,7 +5450,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];

@@ -14,6 +14,10 @@ export type AdminRoute = {
   readonly scope: RouteScope
   /** True if it shows what messages contain: then the token must see content (`Token.seesContent`). */
   readonly showsContent?: true
+  /** True: it needs no token, because it judges what it is given itself. */
+  readonly isOpen?: true
+  /** True: the answer has server-sent events, and no end. */
+  readonly isStream?: true
   readonly summary: string
   readonly description: string
   readonly params?: Readonly<Record<string, Parameter>>
@@ -24,7 +28,8 @@ export type AdminRoute = {
   readonly body?: { readonly schema: object; readonly documented?: object; readonly example: object }
   /** Limit on the body, in bytes, if it is not the usual one. Few such bodies are taken at the same time. */
   readonly maxBodyBytes?: number
-  readonly status: 200 | 201
+  /** 204: the answer has no body. */
+  readonly status: 200 | 201 | 204
   readonly answer: { readonly schema: object; readonly example: object }
   /** The problems with which this route may answer, in addition to the problems that every route has. */
   readonly problems: readonly ProblemCode[]
@@ -75,6 +80,14 @@ export type AdminCall =
   | 'list_audit'
   | 'list_sources'
   | 'list_source_events'
+  | 'sign_in'
+  | 'show_session'
+  | 'sign_out'
+  | 'create_code'
+  | 'live'
+  | 'list_links'
+  | 'create_link'
+  | 'remove_link'
   | 'list_tokens'
   | 'create_token'
   | 'remove_token'

@@ -8,6 +8,7 @@ import { catalogSchema } from '../catalog/catalog-schema.ts'
 const always: readonly ProblemCode[] = [
   'bad_request',
   'no_token',
+  'other_site',
   'not_allowed',
   'too_slow',
   'busy',
@@ -32,11 +33,11 @@ export function adminOpenApi(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'With this API, programs ask the delivery log, run replays, list and test destinations, and see who did what. Every call needs a bearer token with the right that it names. A token may have a scope: then what the scope does not hold is answered like what does not exist. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'With this API, programs ask the delivery log, run replays, list and test destinations, and see who did what. Every call needs a bearer token with the right that it names, or the cookie of a session that such a token has begun. A token may have a scope: then what the scope does not hold is answered like what does not exist. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The server that serves this document.' }],
-    security: [{ token: [] }],
+    security: [{ token: [] }, { session: [] }],
     paths,
     components: {
       securitySchemes: {
@@ -45,6 +46,13 @@ export function adminOpenApi(): object {
           scheme: 'bearer',
           description:
             'A token that `sluice tokens create`, `POST /v1/tokens` or `sluice admin token create` has shown.',
+        },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-sluice',
+          description:
+            'The cookie that `POST /v1/session` sets. Its name is another one without TLS, and behind a path. A call that changes something also needs an `Origin` that is the own one.',
         },
       },
       responses: Object.fromEntries(shared.responses),
@@ -104,16 +112,18 @@ const ofScoped = {
 
 function operationOf(route: AdminRoute, shared: Shared): object {
   const { call, method, summary, description, right, scope, showsContent } = route
-  const { params, query, headers, body, status, answer, problems: own } = route
+  const { params, query, headers, body, status, answer, isOpen, problems: own } = route
   const possible = [...always, ...(method === 'GET' || method === 'DELETE' ? [] : ofBody), ...own]
   return {
     operationId: call,
     summary,
-    description: `${description} Needs the right \`${right}\`${showsContent === true ? ', and that the token sees content' : ''}. ${ofScoped[scope]}`,
-    'x-right': right,
+    description:
+      isOpen === true
+        ? `${description} It needs no token.`
+        : `${description} Needs the right \`${right}\`${showsContent === true ? ', and that the token sees content' : ''}. ${ofScoped[scope]}`,
+    ...(isOpen !== true && { 'x-right': right, 'x-scope': scope }),
     ...(showsContent === true && { 'x-content': true }),
-    'x-scope': scope,
-    security: [{ token: [] }],
+    security: isOpen === true ? [] : [{ token: [] }, { session: [] }],
     parameters: [
       ...parametersOf('path', params),
       ...parametersOf('query', query),
@@ -133,9 +143,17 @@ function operationOf(route: AdminRoute, shared: Shared): object {
     responses: {
       [status]: {
         description: 'The call has succeeded.',
-        content: {
-          'application/json': { schema: withNames(answer.schema, shared.schemas), example: answer.example },
-        },
+        ...(status !== 204 && {
+          content:
+            route.isStream === true
+              ? { 'text/event-stream': { schema: answer.schema } }
+              : {
+                  'application/json': {
+                    schema: withNames(answer.schema, shared.schemas),
+                    example: answer.example,
+                  },
+                },
+        }),
       },
       ...problemAnswers(possible, shared.responses),
     },
@@ -188,6 +206,7 @@ const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   bad_request: "body must have required property 'of': see /openapi.json.",
   no_token: 'Send a token that is in force: Authorization: Bearer sluice_…',
   not_allowed: 'This needs the right operate, and the token has read: take another token.',
+  other_site: 'A page of another site has sent this: open the console itself.',
   not_found: 'There is no replay or destination "x": list those that there are.',
   too_slow: 'The request did not come as a whole in time: send it again.',
   conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,

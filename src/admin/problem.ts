@@ -1,8 +1,11 @@
+import type { ServerResponse } from 'node:http'
+
 /** The problems with which the admin API refuses a request, as problem details (RFC 9457). */
 export const problems = {
   bad_request: [400, 'The request can not be read'],
   no_token: [401, 'A token is needed'],
   not_allowed: [403, 'The token has too few rights'],
+  other_site: [403, 'The request comes from another site'],
   not_found: [404, 'Not found'],
   too_slow: [408, 'The request came too slowly'],
   conflict: [409, 'The present state does not allow this'],
@@ -36,6 +39,8 @@ export type AdminAnswer = {
   readonly body: object
   readonly isProblem: boolean
   readonly headers?: Readonly<Record<string, string>>
+  /** Writes server-sent events in place of the body, from now on. */
+  readonly stream?: (response: ServerResponse) => void
 }
 
 /** Creates the answer for a problem. `detail` says what is wrong and what to do. */
@@ -51,6 +56,11 @@ export function problem(code: ProblemCode, detail: string): AdminAnswer {
 export const noToken = problem(
   'no_token',
   'Send a token that is in force: Authorization: Bearer sluice_…. `sluice tokens create`, or a line in the file of admin.tokensFile, makes one.',
+)
+
+export const otherSite = problem(
+  'other_site',
+  'A page of another site has sent this, or a proxy has changed its Origin: open the console itself; admin.publicUrl (SLUICE_ADMIN_PUBLIC_URL) is the URL by which browsers reach it.',
 )
 
 /** The answer for an object that doesn't exist, or that the token of the request may not see. */

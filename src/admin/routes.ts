@@ -5,8 +5,11 @@ import { catalogHistoryRoutes } from './catalog-history-routes.ts'
 import { catalogRoutes } from './catalog-routes.ts'
 import { contentRoutes } from './content-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
+import { linkRoutes } from './link-routes.ts'
+import { liveRoute } from './live-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
+import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { scopeSchema, seesContent, tokenRoutes } from './token-routes.ts'
 import { rotateRoutes } from './rotate-routes.ts'
@@ -61,6 +64,9 @@ export const adminRoutes: readonly AdminRoute[] = [
   bulkRoute,
   ...catalogRoutes,
   ...tokenRoutes,
+  ...sessionRoutes,
+  ...linkRoutes,
+  liveRoute,
   ...rotateRoutes,
   ...catalogHistoryRoutes,
   auditRoute,

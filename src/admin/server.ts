@@ -4,12 +4,15 @@ import { measureStructure } from '../message/depth-and-keys.ts'
 import { printable } from '../message/printable.ts'
 import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
-import { type AdminAnswer, missing, noToken, problem } from './problem.ts'
+import { type Approach, type BrowserOptions, Browsers, type Caller } from './console/browser.ts'
+import { addConsole, type ConsoleOptions } from './console/pages.ts'
+import { type AdminAnswer, missing, noToken, otherSite, problem } from './problem.ts'
 import { isScoped, type TokenScope } from './scope.ts'
 import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 import { idempotencyHeader } from './idempotency.ts'
-import { mayDo, shareOf, type Token } from './tokens.ts'
+import { mayUse } from './grants.ts'
+import { shareOf, type Token } from './tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -28,7 +31,11 @@ export type AdminRequest = {
   readonly conditions: Conditions
   /** Absent: each request is carried out. */
   readonly idempotencyKey?: string | undefined
-  readonly token: Omit<Token, 'digest'>
+  /** What the request may do. Of an open route: nothing. */
+  readonly token: Token
+  readonly caller: Caller
+  /** The id of the last server-sent event that a browser has seen before. */
+  readonly lastEventId?: string | undefined
   /** Returns false once the token has ended or was revoked, which may be while a call waits. */
   readonly isInForce: () => boolean
 }
@@ -39,6 +46,10 @@ export type AdminServerOptions = {
   readonly calls: AdminCalls
   /** Finds a token that is in force now, by its text. */
   readonly findToken: (given: string) => Token | undefined
+  /** Finds what a session may do now, by the secret in its cookie. */
+  readonly findSession: (secret: string) => Token | undefined
+  readonly browsers: BrowserOptions
+  readonly console: Omit<ConsoleOptions, 'prefix'>
   /** Returns true if the catalog has a destination that a scope holds. */
   readonly sees: (scope: TokenScope, destinationId: string) => boolean
   /** Time that a client may take to send a whole request, in milliseconds. */
@@ -83,9 +94,17 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
   return new Server(options)
 }
 
-function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyReply) => void) {
+function createFastify(
+  { requestTimeoutMs, prefix }: { readonly requestTimeoutMs: number; readonly prefix: string },
+  onUnreadable: (reply: FastifyReply) => void,
+) {
   return fastify({
     logger: false,
+    // A proxy may pass a path on with or without the prefix.
+    rewriteUrl: ({ url = '' }) =>
+      prefix !== '' && (url === prefix || /^[/?]/.test(url.slice(prefix.length))) && url.startsWith(prefix)
+        ? `/${url.slice(prefix.length).replace(/^\//, '')}`
+        : url,
     bodyLimit: maxBodyBytes,
     exposeHeadRoutes: false,
     requestTimeout: requestTimeoutMs,
@@ -111,6 +130,7 @@ class Server implements AdminServer {
   /** The token that each request carried. */
   readonly #holders = new WeakMap<FastifyRequest, Token>()
   readonly #clients: Clients
+  readonly #browsers: Browsers
   readonly #openApi = JSON.stringify(adminOpenApi())
   #isRetired = false
   /** How many requests are under way whose route allows large bodies. */
@@ -118,7 +138,10 @@ class Server implements AdminServer {
 
   constructor(options: AdminServerOptions) {
     this.#options = options
-    this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
+    this.#browsers = new Browsers(options.browsers)
+    const { prefix } = this.#browsers
+    const { requestTimeoutMs } = options
+    this.#server = createFastify({ requestTimeoutMs, prefix }, (reply) => void this.#send(reply, unknownPath))
     this.#clients = new Clients(this.#server.server, options)
     this.#server.removeContentTypeParser('text/plain')
     this.#parseJson()
@@ -134,6 +157,9 @@ class Server implements AdminServer {
       this.#clients.hasRoom(request.raw, reply.raw)
         ? reply.type('application/json').send(this.#openApi)
         : this.#send(reply, unread),
+    )
+    addConsole(this.#server, { ...options.console, prefix }, (request, reply) =>
+      this.#clients.hasRoom(request.raw, reply.raw),
     )
     this.#server.setNotFoundHandler((_request, reply) => this.#send(reply, unknownPath))
     this.#server.setErrorHandler((error: FastifyError, request, reply) =>
@@ -189,7 +215,7 @@ class Server implements AdminServer {
     request: FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, string> }>,
   ): Promise<AdminAnswer> {
     // The token may have ended while the body came.
-    const token = this.#tokenOf(request)
+    const token = route.isOpen === true ? nobody : this.#tokenOf(request)
     if (token === undefined || !mayUse(token, route)) return noToken
     const { params, query, body, headers } = request
     const { destination = '' } = params
@@ -201,34 +227,75 @@ class Server implements AdminServer {
       return missing('destination', destination)
     const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
     const isInForce = (): boolean => {
+      if (route.isOpen === true) return true
       const now = this.#tokenOf(request)
       return now !== undefined && mayUse(now, route)
     }
     const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
     if (key !== undefined && !isIdempotencyKey(key)) return badKey
-    const given = { params, query, body, conditions, idempotencyKey: key, token, isInForce }
+    const caller = this.#browsers.callerOf(approachOf(request))
+    const lastEventId = route.isStream === true ? String(headers['last-event-id'] ?? '') : undefined
+    const given = {
+      params,
+      query,
+      body,
+      conditions,
+      idempotencyKey: key,
+      token,
+      caller,
+      isInForce,
+      lastEventId,
+    }
     const answer = await this.#options.calls[route.call](given)
     // What was only read isn't shown any more. What was done is told.
-    return route.right === 'read' && !isInForce() ? noToken : answer
+    return route.right === 'read' && route.status !== 204 && !isInForce() ? noToken : answer
   }
 
-  /** Finds the token of a request, if it is in force at this moment. */
-  #tokenOf({ headers }: FastifyRequest): Token | undefined {
-    const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(headers.authorization ?? '')?.[1]
-    return given === undefined ? undefined : this.#options.findToken(given)
+  /**
+   * Finds the token of a request, or that of its session, if it is in force at this moment. The cookie of a
+   * session doesn't count in a request that a page of another site has sent.
+   */
+  #tokenOf(request: FastifyRequest): Token | undefined {
+    const { authorization } = request.headers
+    if (authorization !== undefined) {
+      const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(authorization)?.[1]
+      return given === undefined ? undefined : this.#options.findToken(given)
+    }
+    const approach = approachOf(request)
+    const { secret } = this.#browsers.callerOf(approach)
+    return secret === undefined || this.#browsers.siteOf(approach) === 'foreign'
+      ? undefined
+      : this.#options.findSession(secret)
+  }
+
+  /**
+   * Returns true if a page of another site may have sent a request that changes something. With a token in
+   * its header, no such page has, because it doesn't know one.
+   */
+  #isFromOtherSite(request: FastifyRequest, { method, isOpen }: AdminRoute): boolean {
+    if (request.headers.authorization !== undefined || method === 'GET') return false
+    const approach = approachOf(request)
+    const site = this.#browsers.siteOf(approach)
+    if (isOpen === true || this.#browsers.callerOf(approach).secret === undefined) return site === 'foreign'
+    return site !== 'own'
   }
 
   #refusal(request: FastifyRequest, reply: FastifyReply): AdminAnswer | undefined {
     const route = request.routeOptions.config.admin
     if (route === undefined) return undefined
+    if (this.#isFromOtherSite(request, route)) return otherSite
+    if (route.isOpen === true) return this.#clients.hasRoom(request.raw, reply.raw) ? undefined : unread
     const token = this.#tokenOf(request)
     if (token === undefined) return noToken
     this.#holders.set(request, token)
-    if (!mayDo(token, route.right)) {
-      const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+    if (route.showsContent === true && !token.seesContent) return problem('not_allowed', noContent)
+    if (!mayUse(token, route)) {
+      const detail =
+        token.grants === undefined
+          ? `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+          : 'The link by which you signed in does not give this right: ask whoever gave it to you.'
       return problem('not_allowed', detail)
     }
-    if (route.showsContent === true && !token.seesContent) return problem('not_allowed', noContent)
     if (isScoped(token.scope) && !isOpenToScopes(route)) return problem('not_allowed', notScoped)
     return this.#clients.hasRoom(request.raw, reply.raw, shareOf(token)) ? undefined : unread
   }
@@ -250,11 +317,17 @@ class Server implements AdminServer {
     const call = request.routeOptions.config.admin?.call ?? 'other'
     this.#options.onAnswered(call, status, this.#holders.get(request)?.name ?? '')
     if (this.#isRetired) reply.header('connection', 'close')
+    if (answer.stream !== undefined) {
+      reply.hijack()
+      reply.raw.writeHead(status, streamHeaders)
+      answer.stream(reply.raw)
+      return reply
+    }
     return reply
       .code(status)
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers })
       .type(isProblem ? 'application/problem+json' : 'application/json')
-      .send(text)
+      .send(status === 204 ? undefined : text)
   }
 
   #answerOf(error: FastifyError, most = maxBodyBytes): AdminAnswer {
@@ -307,6 +380,29 @@ function faultOf({ message, validation, validationContext = 'body' }: FastifyErr
     : message
 }
 
+function approachOf({ method, headers, raw: { socket } }: FastifyRequest): Approach {
+  return { method, headers, socket }
+}
+
+/** Proxies neither store nor gather events. */
+const streamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-accel-buffering': 'no',
+}
+
+/** Who uses an open route: nobody who may see anything. */
+const nobody: Token = {
+  name: '',
+  right: 'read',
+  seesContent: false,
+  digest: Buffer.alloc(0),
+  scope: { destinations: new Set() },
+  endsAtMs: undefined,
+  family: '',
+}
+
 function isIdempotencyKey(key: string | readonly string[]): key is string {
   return typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)
 }
@@ -326,10 +422,6 @@ function objectOf(given: NonNullable<AdminRoute['query']>, isRequired: boolean):
     properties: Object.fromEntries(Object.entries(given).map(([name, { schema }]) => [name, schema])),
     required: isRequired ? Object.keys(given) : [],
   }
-}
-
-function mayUse(token: Token, { right, showsContent }: AdminRoute): boolean {
-  return mayDo(token, right) && (showsContent !== true || token.seesContent)
 }
 
 const noContent =

@@ -16,6 +16,7 @@ import {
   render,
   renderNotes,
   type Resource,
+  valueOf,
 } from './render.ts'
 import { installTools, kubernetesVersions, runTool, type Tools } from './tools.ts'
 
@@ -29,10 +30,6 @@ beforeAll(async () => {
 }, 10 * 60_000)
 
 const rendered = (...args: readonly string[]) => render(tools, ...args)
-
-function valueOf(pod: Pod, name: string): string | undefined {
-  return pod.containers[0].env.find((one) => one.name === name)?.value
-}
 
 const workerOf = (resources: readonly Resource[]): Pod => podOf(ofName(resources, 'StatefulSet', '-worker'))
 
@@ -294,6 +291,30 @@ describe('volumes of one’s own', () => {
     for (const set of ['operators', 'clickhouse'])
       expect(holders(await rendered('-f', setOf(set), ...more(path)))).toEqual(names)
   })
+})
+
+test('containers that people add are in each pod, after its own, and relabelings in the ServiceMonitor', async () => {
+  const resources = await rendered('-f', setOf('additions'))
+  const pods = podsOf(resources)
+  expect(pods).toHaveLength(5)
+  for (const { containers, ...pod } of pods) {
+    const [own, ...added] = containers.map(({ name }) => name)
+    expect([own, ...added]).toEqual(own === 'topics' ? ['topics'] : [own, 'logs'])
+    expect(pod).toMatchObject({ initContainers: [{ name: 'proxy', restartPolicy: 'Always' }] })
+  }
+  const { metadata, spec } = only(resources, 'ServiceMonitor')
+  expect(metadata).toMatchObject({
+    labels: { release: 'prometheus' },
+    annotations: { 'example.com/team': 'data' },
+  })
+  expect(spec['endpoints']).toEqual([
+    expect.objectContaining({
+      interval: '30s',
+      scrapeTimeout: '10s',
+      relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }],
+      metricRelabelings: [{ sourceLabels: ['__name__'], regex: 'nodejs_.+', action: 'drop' }],
+    }),
+  ])
 })
 
 const jobOf = async (...args: readonly string[]) => podOf(only(await rendered(...args), 'Job'))

@@ -92,6 +92,13 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
   const health = await fetch(`${admin}/v1/health`, { headers: { authorization: `Bearer ${token}` } })
   expect(await health.json()).toMatchObject({ status: 'ok', token: { name: 'developer', right: 'admin' } })
   expect((await fetch(`${admin}/v1/health`)).status).toBe(401)
+  const [, code = ''] = /^ {2}console +http:\S+\/console\/#code=(\S+) /m.exec(first.said) ?? []
+  const signIn = { method: 'POST', headers: { 'content-type': 'application/json' } }
+  const signedIn = await fetch(`${admin}/v1/session`, { ...signIn, body: JSON.stringify({ code }) })
+  expect([signedIn.status, signedIn.headers.get('set-cookie')]).toEqual([
+    204,
+    expect.stringMatching(/^sluice-\d+=sluice_session_\S+; Path=\/; HttpOnly; SameSite=Strict$/),
+  ])
   const [metrics = ''] = /http:\S+\/metrics$/m.exec(first.said) ?? []
   expect((await fetch(metrics)).status).toBe(200)
   for (const url of [metrics, first.origin, admin])
@@ -172,6 +179,12 @@ test('without a catalog file, destinations are kept in the topic, and commands i
     stdout: 'All topics are as Sluice needs them.\n',
   })
   expect(await sluice(['destinations', 'test', 'mine'])).toMatchObject({ code: 0 })
+  const link = (await sluice(['console'])).stdout.trim()
+  expect(link).toMatch(new RegExp(`^${admin}/console/#code=sluice_code_[\\w-]{43}$`))
+  const body = JSON.stringify({ code: link.split('#code=')[1] })
+  const signIn = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+  const statuses = [await fetch(`${admin}/v1/session`, signIn), await fetch(`${admin}/v1/session`, signIn)]
+  expect(statuses.map(({ status }) => status)).toEqual([204, 401])
   await until('the log knows it', async () =>
     (await sluice(['log', 'find', messageId])).stdout.includes('mine: delivered'),
   )
