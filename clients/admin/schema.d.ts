@@ -2797,7 +2797,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
@@ -2882,7 +2882,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             422: components["responses"]["AnswerTooLarge"];
@@ -2949,7 +2949,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -3701,7 +3701,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
@@ -5365,7 +5365,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
-            403: components["responses"]["NotAllowed"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
