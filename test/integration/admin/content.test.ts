@@ -183,7 +183,7 @@ test('dead letters are counted by destination and reason, from the first to the 
     'acme.crm',
   ])
   expect((await summary({ destination: 'globex.crm' }, acme.without)).groups).toEqual([])
-  const recent = { from: new Date(minutesBefore(3.5)).toISOString() }
+  const recent = { destination: 'acme.crm', from: new Date(minutesBefore(3.5)).toISOString() }
   expect((await summary(recent)).groups).toMatchObject([{ reason: 'expired', count: 1 }])
   await expect(summary({ from: '2020-01-01' })).rejects.toMatchObject({ type: '/problems/bad-request' })
 })
