@@ -143,7 +143,6 @@ export async function startAdminPart({
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
       ...callsAtDesk(atDesk, catalog),
-      ...applyCalls(atDesk),
       ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
       ...contentCalls({ config, log, desk, catalog }),
@@ -205,7 +204,12 @@ async function serve(
 
 /** The calls that read and change the catalog in its topic. */
 function callsAtDesk(atDesk: AtDesk, catalog: () => Catalog) {
-  return { ...catalogCalls(atDesk, catalog), ...rotateCalls(atDesk), ...catalogHistoryCalls(atDesk) }
+  return {
+    ...catalogCalls(atDesk, catalog),
+    ...rotateCalls(atDesk),
+    ...catalogHistoryCalls(atDesk),
+    ...applyCalls(atDesk),
+  }
 }
 
 /** Counts and logs what becomes of requests. */

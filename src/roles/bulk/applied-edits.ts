@@ -11,8 +11,9 @@ export type WantedObject = {
 }
 
 /**
- * Returns the edits that make objects as they are wanted. With a label, those that have it and are not wanted are
- * removed. Each edit is based on the version that was seen, so that nothing is overwritten that came since.
+ * Returns the edits that make objects as they are wanted. With a label, those that have it and are not wanted
+ * are removed. Each edit is based on the version that was seen, so that nothing is overwritten that came
+ * since.
  */
 export function appliedEdits(
   objects: ReadonlyMap<string, WantedObject>,
