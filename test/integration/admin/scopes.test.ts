@@ -535,5 +535,5 @@ test('an export has no tokens, and an import leaves them, also one that writes a
   )
   expect((await call('GET', '/v1/health', { token: acme.admin })).status).toBe(200)
   const { stdout } = await runToEnd(['tokens', 'list'], scene.variables)
-  expect(stdout).toMatch(/^acme-admin +admin +tenant=acme +ends at \S+ +admin-er$/m)
+  expect(stdout).toMatch(/^acme-admin +admin +yes +tenant=acme +ends at \S+ +admin-er$/m)
 })
