@@ -94,7 +94,7 @@ async function asOfSource(
   }
   const { sendMessages } = await import('./send.ts')
   const message = sampleOf(kind, Date.now())
-  await sendMessages(config, log, { sourceId: source, message: JSON.stringify(message) })
+  await sendMessages(config, log, { sourceId: source, message: JSON.stringify(message), isAnySource: false })
   const id = String(message['messageId'])
   return asJson
     ? [JSON.stringify({ source, messageId: id })]
