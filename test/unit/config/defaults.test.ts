@@ -53,6 +53,11 @@ test('every key has its default when nothing is set', () => {
       trustedProxies: [],
       sessionIdleTimeoutMs: 3_600_000,
       sessionTimeoutMs: 43_200_000,
+      consoleName: undefined,
+      consoleAccent: undefined,
+      consoleLogo: undefined,
+      liveViews: 200,
+      liveViewsOfSession: 8,
     },
     gateway: {
       host: '0.0.0.0',
