@@ -89,7 +89,7 @@ test('when the API is away it says so, and goes on where it was', async () => {
   const admin = running.pop()
   await admin?.terminate()
   await until('it says that it is interrupted', () =>
-    listening.said.some((line) => /^Interrupted: /.test(line)),
+    listening.said.some((line) => line.startsWith('Interrupted: ')),
   )
   await scene.send('shop', [during])
   await until(
@@ -99,14 +99,8 @@ test('when the API is away it says so, and goes on where it was', async () => {
   running.push(await startSluice(scene.variables, { role: 'admin' }))
   await until('it goes on', () => seen(during).length === 2)
   expect(listening.said).toContain('Listening again.')
-  expect(
-    seen(during)
-      .map(({ destination, status }) => [destination, status])
-      .toSorted(),
-  ).toEqual([
-    ['bad', 500],
-    ['crm', 200],
-  ])
+  const answers = seen(during).map(({ destination, status }) => `${destination} ${status}`)
+  expect(new Set(answers)).toEqual(new Set(['bad 500', 'crm 200']))
   expect(seen(before)).toHaveLength(2)
   expect(await listening.end()).toBe(0)
 })
