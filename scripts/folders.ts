@@ -332,6 +332,29 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: [],
     packages: ['testcontainers'],
   },
+  console: {
+    about: 'the pages of the admin API in the browser; `scripts/build-console.ts` bundles them',
+    imports: ['message'],
+    packages: ['preact', '@preact', 'uplot', 'clients/admin'],
+    rooms: {
+      data: {
+        about: 'the calls of the admin API, the session, the address, and how figures and times are written',
+        imports: [],
+      },
+      parts: {
+        about: 'what pages are made of: forms, dialogs, tables, charts, the frame around each page',
+        imports: ['data'],
+      },
+      pages: {
+        about: 'one file for each page, or for each view of a page',
+        imports: ['data', 'parts'],
+      },
+      '.': {
+        about: '`main.tsx`: address → page',
+        imports: ['data', 'parts', 'pages'],
+      },
+    },
+  },
   workshop: {
     about: 'what `sluice up` keeps in `.sluice/`, and tells the other commands in its folder',
     imports: [],

@@ -7,6 +7,7 @@ import { nameOf, originsOf, type Payload, readPayloads } from '../../roles/conte
 import { roughly } from '../../roles/operations/destination-health.ts'
 import { openHealthReading } from '../../roles/operations/health-reading.ts'
 import { clientOf } from '../../roles/start/ask-kafka.ts'
+import { notesOn, notFoundNotes } from './find-notes.ts'
 import { type CommandOutput, withQuery } from './log-search.ts'
 import { kafkaSettings } from '../../roles/start/settings.ts'
 
@@ -22,6 +23,7 @@ export async function findMessage(
       ? []
       : [
           `The log has nothing of the message ${plain(messageId)}: it is not written yet, too old, or a success that was sampled out.`,
+          ...notFoundNotes,
         ]
     return { lines, isFound: false }
   }
@@ -31,7 +33,10 @@ export async function findMessage(
   const turns = withPayload && isAnyInQueue(records) ? await readTurns(config, log) : undefined
   const [first] = records
   const about = `Message ${plain(messageId)}: ${plain(first?.messageType ?? '')} of source ${plain(first?.source ?? '')}`
-  return { lines: [about, ...payloads.map(payloadLine), ...timelineOf(records, turns)], isFound: true }
+  return {
+    lines: [about, ...payloads.map(payloadLine), ...timelineOf(records, turns), ...notesOn(records, config)],
+    isFound: true,
+  }
 }
 
 /** Returns true if a delivery may wait for its turn in the queue of its destination. */
