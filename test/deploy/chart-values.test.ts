@@ -311,7 +311,10 @@ test('containers that people add are in each pod, after its own, and relabelings
     expect.objectContaining({
       interval: '30s',
       scrapeTimeout: '10s',
-      relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }],
+      relabelings: [
+        { sourceLabels: ['__meta_kubernetes_pod_label_app_kubernetes_io_instance'], targetLabel: 'release' },
+        { sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' },
+      ],
       metricRelabelings: [{ sourceLabels: ['__name__'], regex: 'nodejs_.+', action: 'drop' }],
     }),
   ])
