@@ -373,9 +373,17 @@ export const folders: Readonly<Record<string, Folder>> = {
           'what each role does at its start: settings, Kafka, telemetry, the parts that stop in reverse order',
         imports: [],
       },
+      content: {
+        about: 'what messages contain, read from Kafka for those who may see it',
+        imports: ['start'],
+      },
       operations: {
         about: 'what commands and the admin API do: destinations, replays, searches',
         imports: ['start'],
+      },
+      bulk: {
+        about: 'what is done to many destinations at once',
+        imports: ['operations'],
       },
       member: {
         about: "the parts of a worker's member",
@@ -387,7 +395,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'operations', 'member', 'console'],
+        imports: ['start', 'content', 'operations', 'bulk', 'member', 'console'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',
