@@ -6,7 +6,7 @@ import { outlineOf } from '../../catalog/outline.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import { Entries } from '../../catalog-log/entries.ts'
 import { CatalogLog, type ChangeSet, type StoredObject } from '../../catalog-log/log.ts'
-import type { ObjectKind, ObjectName } from '../../catalog-log/names.ts'
+import { isEntry, type ObjectKind, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
@@ -259,6 +259,8 @@ export class FollowedTopic {
     this.#catalog = this.#entries.next(before, news)
     const changes = differenceOf(before, this.#catalog, news)
     this.#onChange(this.#catalog, before, { changes, by: [...new Set(news.map(({ head }) => head.by))] })
+    // Sessions come and go, and must not put off a change of a destination.
+    if (!news.some(({ put, removed }) => [...put, ...removed].some(isEntry))) return
     const tookMs = performance.now() - startedMs
     this.#gatherMs = Math.min(gather.mostMs, Math.max(gather.leastMs, tookMs / gather.share))
   }
