@@ -263,6 +263,7 @@ const parts: Readonly<Record<string, Folder>> = {
   'catalog-log': {
     about: 'the catalog in a Kafka topic: signed records, sealed secrets, changes that are compared first',
     imports: ['async', 'catalog', 'kafka', 'message'],
+    packages: ['classic-level'],
   },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',
@@ -343,21 +344,25 @@ export const folders: Readonly<Record<string, Folder>> = {
           'what each role does at its start: settings, Kafka, telemetry, the parts that stop in reverse order',
         imports: [],
       },
+      catalog: {
+        about: 'the catalog of a role: read from its file or its topic, followed, and kept on disk',
+        imports: ['start'],
+      },
       operations: {
         about: 'what commands and the admin API do: destinations, replays, searches',
-        imports: ['start'],
+        imports: ['start', 'catalog'],
       },
       member: {
         about: "the parts of a worker's member",
-        imports: ['start', 'operations'],
+        imports: ['start', 'catalog', 'operations'],
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'operations', 'member'],
+        imports: ['start', 'catalog', 'operations', 'member'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',
-        imports: ['start', '.'],
+        imports: ['start', 'catalog', '.'],
       },
     },
   },

@@ -5,7 +5,7 @@ import { openPauseDesk } from '../roles/operations/pause-desk.ts'
 import { readPicture } from '../roles/operations/picture.ts'
 import { statusData, statusLines, statusOf } from '../roles/operations/status-text.ts'
 import { askKafka } from '../roles/start/ask-kafka.ts'
-import { readCatalog } from '../roles/start/open-catalog.ts'
+import { readCatalog } from '../roles/catalog/open-catalog.ts'
 import type { Screen } from '../roles/start/progress.ts'
 import { kafkaSettings } from '../roles/start/settings.ts'
 

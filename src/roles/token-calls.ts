@@ -10,7 +10,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
 import { defaultLastsMs, makeToken, removeToken, type TokenOrder } from './operations/token-desk.ts'
 import { asked, type Log } from './replay-calls.ts'
-import type { CatalogTopic } from './start/catalog-topic.ts'
+import type { CatalogTopic } from './catalog/followed-topic.ts'
 
 export type TokenCallsOptions = {
   readonly book: TokenBook

@@ -6,7 +6,7 @@ import type { KnownCatalog } from '../../catalog/lost-entries.ts'
 import type { CatalogOutline } from '../../catalog/outline.ts'
 import { readOutline, writeOutline } from '../../catalog/outline-file.ts'
 import type { Config } from '../../config/schema.ts'
-import { stateFolder, stateFolderPath } from './state-folder.ts'
+import { stateFolder, stateFolderPath } from '../start/state-folder.ts'
 
 /**
  * Keeps the outline of the catalog in force in the state folder, so that a restart notices if the catalog

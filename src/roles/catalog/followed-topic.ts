@@ -14,10 +14,10 @@ import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import { startTopicTail } from '../../kafka/read/topic-tail.ts'
 import type { WholeRecord } from '../../message/records.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
-import { askKafka, openKafka } from './ask-kafka.ts'
-import { catalogKeys } from './catalog-keys.ts'
-import { topicNames } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { askKafka, openKafka } from '../start/ask-kafka.ts'
+import { catalogKeys } from './keys.ts'
+import { topicNames } from '../start/settings.ts'
+import { StartError } from '../start/start-error.ts'
 
 export type CatalogTopicOptions = {
   readonly config: Config

@@ -11,10 +11,10 @@ import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
 import { showCatalog } from '../../telemetry/show-state.ts'
 import { Listeners } from '../../async/listeners.ts'
-import { topicNames } from './settings.ts'
-import { CatalogMemory } from './catalog-memory.ts'
-import { type CatalogTopic, type CatalogTopicLog, readCatalogTopic } from './catalog-topic.ts'
-import { StartError } from './start-error.ts'
+import { topicNames } from '../start/settings.ts'
+import { CatalogMemory } from './memory.ts'
+import { type CatalogTopic, type CatalogTopicLog, readCatalogTopic } from './followed-topic.ts'
+import { StartError } from '../start/start-error.ts'
 
 export type OpenCatalogOptions = {
   config: Config

@@ -10,7 +10,7 @@ import {
   openCatalog,
   refuseFaultyCatalog,
   type RoleCatalog,
-} from '../../../../src/roles/start/open-catalog.ts'
+} from '../../../../src/roles/catalog/open-catalog.ts'
 import { createAdminMetrics } from '../../../../src/telemetry/admin-metrics.ts'
 
 /** Tests of what a process knows of the catalog that was in force before it started. */
