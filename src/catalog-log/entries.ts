@@ -1,3 +1,4 @@
+import { Breath } from '../async/breath.ts'
 import { type Catalog, createCatalog, type Destination, type Source } from '../catalog/catalog.ts'
 import { formatFaults } from '../catalog/fault.ts'
 import { nextCatalog } from '../catalog/next-catalog.ts'
@@ -39,21 +40,23 @@ export class Entries {
     return createCatalog(sources, destinations, versionOf(log.head?.revision ?? 0))
   }
 
-  /** Makes the next catalog. Entries that the change sets don't name keep their objects. */
-  next(before: Catalog, sets: readonly ChangeSet[]): Catalog {
+  /**
+   * Makes the next catalog. Entries that the change sets don't name keep their objects. Works in pieces, because
+   * a burst of changes names thousands of objects.
+   */
+  async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)
     const sources = new Map<string, Source | undefined>()
     const destinations = new Map<string, Destination | undefined>()
-    for (const { put, removed } of sets) {
-      for (const { kind, id } of removed.filter(isEntry)) {
-        this.#unusable.delete(keyOf({ kind, id }))
-        if (kind === 'source') sources.set(id, undefined)
-        else destinations.set(id, undefined)
-      }
-      for (const object of put.filter(isEntry)) {
-        if (object.kind === 'source') setIf(sources, object.id, this.#source(object))
-        else setIf(destinations, object.id, this.#destination(object))
-      }
+    const breath = new Breath()
+    for (const [key, { name, object }] of lastOf(sets)) {
+      if (object === undefined) {
+        this.#unusable.delete(key)
+        if (name.kind === 'source') sources.set(name.id, undefined)
+        else destinations.set(name.id, undefined)
+      } else if (name.kind === 'source') setIf(sources, name.id, this.#source(object))
+      else setIf(destinations, name.id, this.#destination(object))
+      await breath.take()
     }
     return nextCatalog(before, { sources, destinations }, version)
   }
@@ -92,6 +95,18 @@ export class Entries {
       return undefined
     }
   }
+}
+
+type LastOf = { readonly name: ObjectName; readonly object: StoredObject | undefined }
+
+/** Returns what change sets make of each entry in the end, by key. `undefined`: it is removed. */
+function lastOf(sets: readonly ChangeSet[]): ReadonlyMap<string, LastOf> {
+  const last = new Map<string, LastOf>()
+  for (const { put, removed } of sets) {
+    for (const name of removed.filter(isEntry)) last.set(keyOf(name), { name, object: undefined })
+    for (const object of put.filter(isEntry)) last.set(keyOf(object), { name: object, object })
+  }
+  return last
 }
 
 function setIf<T>(entries: Map<string, T | undefined>, id: string, entry: T | undefined): void {

@@ -27,7 +27,8 @@ import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
 import { logCalls } from './log-calls.ts'
 import type { TopicTokens } from './catalog/followed-topic.ts'
-import { openCatalog, type RoleCatalog } from './catalog/open-catalog.ts'
+import { openCatalog } from './catalog/open-catalog.ts'
+import type { RoleCatalog } from './catalog/role-catalog.ts'
 import type { Parts } from './start/parts.ts'
 import { openPauseDesk } from './operations/pause-desk.ts'
 import { FollowedPicture } from './operations/picture.ts'
@@ -123,7 +124,7 @@ export async function startAdminPart({
   const deliveryLog = logCalls({ config, log, desk, catalog, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
-  const catalogDesk = await openDesk({ config, log, parts, role })
+  const catalogDesk = await openDesk({ config, log, parts, role, topic })
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -193,9 +194,13 @@ async function openDesk({
   log,
   parts,
   role,
-}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & { role: KafkaRole }): Promise<OpenedDesk | undefined> {
+  topic,
+}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
+  role: KafkaRole
+  topic: RoleCatalog['topic'] | undefined
+}): Promise<OpenedDesk | undefined> {
   if (config.catalog.source === 'file') return undefined
-  const desk = await openCatalogDesk(config, log, role)
+  const desk = await openCatalogDesk(config, log, role, () => topic?.trouble()?.problem)
   parts.defer(() => within(leaveMs, desk.close()))
   return desk
 }

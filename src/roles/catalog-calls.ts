@@ -160,7 +160,8 @@ function refusedWithin(
   answer: Extract<ChangeAnswer, { ok: false }>,
   { name: { kind, id }, base }: Edit,
 ): AdminAnswer {
-  if (answer.kind === 'damaged') return problem('conflict', 'The catalog can not be changed now.')
+  if (answer.kind === 'damaged' || answer.kind === 'halted')
+    return problem('conflict', 'The catalog can not be changed now.')
   const isLost =
     answer.kind === 'missing' ||
     (answer.kind === 'outdated' && (answer.present === undefined || !holdsObject(scope, answer.present)))
@@ -185,6 +186,7 @@ export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): Adm
     case 'busy':
       return problem('unavailable', detail)
     case 'damaged':
+    case 'halted':
     case 'asked':
       return problem('conflict', detail)
   }

@@ -7,7 +7,7 @@ import { type BackfillPosition, type BackfillScope, encodePosition } from '../..
 import { type ReplayRecord, replayOf } from '../../backfill/replay-record.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
-import type { CatalogTopicLog } from '../../roles/catalog/followed-topic.ts'
+import type { CatalogTopicLog } from '../../roles/catalog/load-topic.ts'
 import { createPartitionReader, type PartitionReader } from '../../kafka/read/partition-reader.ts'
 import { topicIdsOf } from '../../topics/topic-grow.ts'
 import { countPartitions } from '../../topics/topic-partitions.ts'
