@@ -51,6 +51,8 @@ export type Change = {
   readonly isDryRun?: boolean
   /** True: writes each object, also if it stays the same, although records of the topic were destroyed. */
   readonly isRepair?: boolean
+  /** Returns false once its author may not make it any more. It is asked right before the change is judged. */
+  readonly isAllowed?: () => boolean
   /** True: says that the topic is the catalog from now on, also where it has lost what processes know. */
   readonly accepts?: boolean
 }
@@ -73,6 +75,8 @@ export type ChangeAnswer =
   | Extract<Judged, { ok: false }>
   /** A change with this id was made before. */
   | { readonly ok: false; readonly kind: 'asked'; readonly asked: AskedChange }
+  /** Its author may not make it any more. */
+  | { readonly ok: false; readonly kind: 'ended' }
   /** Other processes write all the time. */
   | { readonly ok: false; readonly kind: 'busy' }
   /** The topic has lost records. */
@@ -229,6 +233,10 @@ export class CatalogDesk {
       const isAlone = [...taken, ...keys].some((key) => key.startsWith('source/'))
       if (taken.size > 0 && (isAlone || keys.some((key) => taken.has(key)))) {
         this.#waiting.push(waiting)
+        continue
+      }
+      if (waiting.isAllowed?.() === false) {
+        waiting.resolve({ ok: false, kind: 'ended' })
         continue
       }
       const asked = once && this.#log.asked(once.changeId)

@@ -148,6 +148,8 @@ export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): strin
       return `Change ${answer.asked.revision} was made for this request already.`
     case 'busy':
       return 'Other processes change the catalog all the time: try again.'
+    case 'ended':
+      return 'The token has ended meanwhile: nothing was changed.'
     case 'halted':
       return `Nothing was changed: ${answer.problem}. Changes are refused until this is mended (docs/catalog-topic.md).`
     case 'damaged':
