@@ -51,7 +51,9 @@ export type Change = {
   readonly isDryRun?: boolean
   /** True: writes each object, also if it stays the same, although records of the topic were destroyed. */
   readonly isRepair?: boolean
-  /** Returns false once its author may not make it any more. It is asked right before the change is judged. */
+  /**
+   * Returns false once its author may not make it any more. It is asked right before the change is judged.
+   */
   readonly isAllowed?: () => boolean
   /** True: says that the topic is the catalog from now on, also where it has lost what processes know. */
   readonly accepts?: boolean

@@ -33,13 +33,13 @@ const lockedForMs = 10_000
 const mostAtOnce = 5_000
 const placeKey = 'place'
 const text = { keyEncoding: 'utf8', valueEncoding: 'utf8' } as const
-type Level = ClassicLevel<string, string>
+type Level = ClassicLevel
 type Operation = BatchOperation<Level, string, string>
 
 /**
- * The copy of a catalog on the disk, in a LevelDB. To write a change takes as long as the change is large. It has
- * the records as the topic has them: signed, and with sealed secrets. Several processes may share it. Each opens
- * it only while it reads or writes.
+ * The copy of a catalog on the disk, in a LevelDB. To write a change takes as long as the change is large. It
+ * has the records as the topic has them: signed, and with sealed secrets. Several processes may share it.
+ * Each opens it only while it reads or writes.
  */
 export class DiskCopy {
   readonly #path: string
@@ -71,9 +71,9 @@ export class DiskCopy {
   }
 
   /**
-   * Brings the copy to the end of a log. `changes`: what has changed since the revision `since`. If the copy is
-   * older, or of another log, it is compared with the whole log. Does nothing if another process has written
-   * this revision.
+   * Brings the copy to the end of a log. `changes`: what has changed since the revision `since`. If the copy
+   * is older, or of another log, it is compared with the whole log. Does nothing if another process has
+   * written this revision.
    */
   async write(
     log: Pick<CatalogLog, 'all' | 'head' | 'next'>,

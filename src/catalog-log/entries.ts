@@ -45,8 +45,8 @@ export class Entries {
   }
 
   /**
-   * Makes the next catalog. Entries that the change sets don't name keep their objects. Works in pieces, because
-   * a burst of changes names thousands of objects.
+   * Makes the next catalog. Entries that the change sets don't name keep their objects. Works in pieces,
+   * because a burst of changes names thousands of objects.
    */
   async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)

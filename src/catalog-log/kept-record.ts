@@ -3,7 +3,10 @@ import { CatalogLog, type StoredObject } from './log.ts'
 import { headKey, keyOf } from './names.ts'
 import type { Head, RecordSeals } from './record.ts'
 
-/** A record of the catalog's topic as text, outside of Kafka. Its HMAC and its sealed secrets stay as they are. */
+/**
+ * A record of the catalog's topic as text, outside of Kafka. Its HMAC and its sealed secrets stay as they
+ * are.
+ */
 export type KeptRecord = {
   readonly key: string
   readonly value: string
@@ -36,8 +39,8 @@ export type KeptRead =
   | { readonly ok: false; readonly problem: string }
 
 /**
- * Reads kept records in any order. They are checked as those of the topic are: by their HMACs, and by the counts
- * of the head.
+ * Reads kept records in any order. They are checked as those of the topic are: by their HMACs, and by the
+ * counts of the head.
  */
 export function readKept(seals: RecordSeals, records: readonly KeptRecord[]): KeptRead {
   let problem: string | undefined

@@ -22,8 +22,8 @@ export type Head = {
   /** How many objects there are after the change. */
   readonly counts: Readonly<Record<EntryKind, number>> & { readonly token?: number }
   /**
-   * The id of the log: all changes since the first one have the same. A topic that was made anew or emptied has
-   * another one. Absent if a version of Sluice began the log that had no lineages.
+   * The id of the log: all changes since the first one have the same. A topic that was made anew or emptied
+   * has another one. Absent if a version of Sluice began the log that had no lineages.
    */
   readonly lineage?: string | undefined
   /** True: somebody has said that this log takes the place of whatever was the catalog before. */

@@ -3,8 +3,8 @@ import { type KeptRecord, keptHead, keptObject, type KeptRead, readKept } from '
 import type { CatalogLog } from './log.ts'
 import type { RecordSeals } from './record.ts'
 
-// A sealed export has one JSON object a line: first what it is, then the records of the catalog's topic, as they
-// are signed and sealed there. So it has everything, and is of no use without the keys.
+// A sealed export has one JSON object a line: first what it is, then the records of the catalog's topic, as
+// they are signed and sealed there. So it has everything, and is of no use without the keys.
 
 const kind = 'sealed export of a Sluice catalog'
 

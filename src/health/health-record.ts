@@ -35,7 +35,9 @@ const processSchema = Type.Object({
   untold: Type.Optional(Type.Number()),
   /** Why the process doesn't follow the topic of the catalog, in words. Absent: it does. */
   catalogTrouble: Type.Optional(Type.String()),
-  /** The time of the copy of the catalog that it uses instead, in epoch milliseconds. Absent: it uses none. */
+  /**
+   * The time of the copy of the catalog that it uses instead, in epoch milliseconds. Absent: it uses none.
+   */
   catalogCopyMs: Type.Optional(Type.Number()),
 })
 

@@ -69,7 +69,7 @@ export function deskCalls(desk: OpenedDesk | undefined, config: Config, log: Log
 
 /** A change may wait for others. If its token has ended meanwhile, it isn't made. */
 export function whileInForce<T extends Pick<OpenedDesk, 'change'>>(desk: T, isInForce: () => boolean): T {
-  return { ...desk, change: (change) => desk.change({ ...change, isAllowed: isInForce }) }
+  return { ...desk, change: (order) => desk.change({ ...order, isAllowed: isInForce }) }
 }
 
 class CatalogCalls {

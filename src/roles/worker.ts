@@ -266,7 +266,10 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   return { ...shared, tracing, laidOut, formerPartitions, tiers, file }
 }
 
-/** If the copy of the catalog takes the place of its topic, the topic may even be missing. `undefined`: all topics. */
+/**
+ * If the copy of the catalog takes the place of its topic, the topic may even be missing. `undefined`: all
+ * topics.
+ */
 function topicsToCheck(config: Config, { topic: followed }: RoleCatalog): readonly string[] | undefined {
   if (followed?.trouble() === undefined) return undefined
   const { catalog } = topicNames(config)

@@ -26,7 +26,9 @@ export type Right = {
  * topics a role reads and writes.
  */
 type Needs = {
-  /** Says whether the role reads the settings of the catalog's topic, of all topics that it uses, or of all. */
+  /**
+   * Says whether the role reads the settings of the catalog's topic, of all topics that it uses, or of all.
+   */
   readonly settings?: 'catalog' | 'used' | 'all'
   readonly isMember?: true
   readonly creates?: true

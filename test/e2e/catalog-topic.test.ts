@@ -123,7 +123,7 @@ test('a topic that was made anew stops nothing: processes and restarts go on wit
   onTestFinished(() => receiver.stop())
   const scene = await topicScene(receiver.origin)
   await run(scene, ['catalog', 'import', scene.catalog.path])
-  await run(scene, ['tokens', 'create', '--name', 'console', '--right', 'read'])
+  await run(scene, ['tokens', 'create', '--name', 'console', '--right', 'read', '--all'])
   const backup = join(newFolder(), 'backup.jsonl')
   expect(await run(scene, ['catalog', 'export', '--sealed', backup])).toContain('1 destination and 1 token')
   expect(readFileSync(backup, 'utf8')).not.toContain('the-secret-of-crm')

@@ -10,13 +10,8 @@ import { catalogKeys } from '../../roles/catalog/keys.ts'
 import { TopicMemory } from '../../roles/catalog/topic-memory.ts'
 import { type OpenedDesk, refusalText } from '../../roles/operations/catalog-desk.ts'
 import { differenceLines } from '../../roles/operations/catalog-history.ts'
-import {
-  namesOf,
-  type Newer,
-  planRestore,
-  restore,
-  sealProblem,
-} from '../../roles/operations/restore-catalog.ts'
+import { namesOf, type Newer, planRestore, type RestorePlan } from '../../catalog-log/restore.ts'
+import { SealError } from '../../catalog-log/seal.ts'
 import { counted, type Screen } from '../../roles/start/progress.ts'
 import { topicNames } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
@@ -29,8 +24,8 @@ import { writeLine } from '../command/tools.ts'
 const mostNamed = 10
 
 /**
- * Writes everything that the topic has into a file, with sealed secrets and tokens. `isOfCopy`: what the copy on
- * this machine has. A path `-` is standard output.
+ * Writes everything that the topic has into a file, with sealed secrets and tokens. `isOfCopy`: what the copy
+ * on this machine has. A path `-` is standard output.
  */
 export async function exportSealed(
   run: CatalogRun,
@@ -98,14 +93,14 @@ export function restoreCatalog(
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const exported = await readExport(run, path)
     const revision = exported.head?.revision ?? 0
-    const plan = planned(desk, { present: await desk.look(), exported }, what)
+    const plan = planned(desk.definitions, { present: await desk.look(), exported }, what)
     const { edits, newer, isRepair } = plan
     if (newer.length > 0 && what === 'refuse')
       throw new StartError(
         `${counted(newer.length, 'object')} changed after this export (change ${revision}): ${namesOf(newer, mostNamed)}. \`--keep-newer\` leaves them as they are, and \`--replace-newer\` makes them what the export has.`,
       )
     if (edits.length === 0) return [`Nothing differs from ${path}.`]
-    const preview = allowed(await restore(desk, plan, { revision, by, isDryRun: true }))
+    const preview = await restore(desk, plan, { revision, by, isDryRun: true })
     for (const line of linesOf(desk, preview)) writeLine(line)
     const { length: count } = edits
     const many = isRepair
@@ -114,11 +109,21 @@ export function restoreCatalog(
     if (isDryRun) return [`${many} would be written`]
     const question = `Write ${many} as of change ${revision}?`
     if (!isSure && !(await confirms(run.screen, question))) return ['Nothing was changed.']
-    const answer = allowed(await restore(desk, plan, { revision, by, isDryRun: false }))
+    const answer = await restore(desk, plan, { revision, by, isDryRun: false })
     return [
       `${counted(count, 'object')} written: change ${answer.revision}. \`sluice catalog undo ${answer.revision}\` takes it back, but not for tokens.`,
     ]
   })
+}
+
+/** Makes the restore, or says what it would change. */
+async function restore(
+  desk: Pick<OpenedDesk, 'change'>,
+  { edits, isRepair }: RestorePlan,
+  { revision, by, isDryRun }: { readonly revision: number; readonly by: string; readonly isDryRun: boolean },
+): Promise<Accepted> {
+  const note = `restored an export of change ${revision}`
+  return allowed(await desk.change({ edits, by, note, isDryRun, isRepair, accepts: true }))
 }
 
 /** Says that the topic is the catalog as it is now, after a question. */
@@ -154,8 +159,8 @@ function planned(...given: Parameters<typeof planRestore>): ReturnType<typeof pl
   try {
     return planRestore(...given)
   } catch (error) {
-    const problem = sealProblem(error)
-    throw problem === undefined ? error : new StartError(problem)
+    if (!(error instanceof SealError)) throw error
+    throw new StartError(`The export can not be restored: ${error.message}.`, { cause: error })
   }
 }
 

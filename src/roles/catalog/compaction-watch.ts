@@ -9,9 +9,9 @@ import type { CatalogTopicLog } from './load-topic.ts'
 const lookEveryMs = 3_600_000
 
 /**
- * Looks whether Kafka deletes records of the catalog's topic. Somebody may change its cleanup policy while all
- * runs, and Kafka then deletes old destinations without a word. While Kafka doesn't tell the policy, the last
- * look counts. With `topics.check=off`, nothing is looked at.
+ * Looks whether Kafka deletes records of the catalog's topic. Somebody may change its cleanup policy while
+ * all runs, and Kafka then deletes old destinations without a word. While Kafka doesn't tell the policy, the
+ * last look counts. With `topics.check=off`, nothing is looked at.
  */
 export class CompactionWatch {
   readonly #config: Config

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import isEqual from 'fast-deep-equal'
-import type { Kafka } from 'kafkajs'
 import { Breath } from '../../async/breath.ts'
 import { type Catalog, createCatalog } from '../../catalog/catalog.ts'
 import { type CatalogChanges, changesBetween } from '../../catalog/changes.ts'
@@ -23,6 +22,7 @@ import { StartError } from '../start/start-error.ts'
 import { catalogKeys } from './keys.ts'
 import {
   type CatalogTopicLog,
+  type KafkaClient,
   type KnownLog,
   type LoadedTopic,
   loadTopic,
@@ -109,7 +109,7 @@ export async function readCatalogTopic(options: CatalogTopicOptions): Promise<Fo
 /** The copy that takes the place of the topic, and why. */
 export type UsedCopy = { readonly place: CopyPlace; readonly problem: string }
 
-type FollowOptions = CatalogTopicOptions & { readonly kafka: Kafka }
+type FollowOptions = CatalogTopicOptions & { readonly kafka: KafkaClient }
 
 export class FollowedTopic {
   readonly #options: FollowOptions
@@ -231,7 +231,9 @@ export class FollowedTopic {
     })
   }
 
-  /** Takes what was read. Checking the signatures of a thousand records would block the process for too long. */
+  /**
+   * Takes what was read. Checking the signatures of a thousand records would block the process for too long.
+   */
   async #takeAll(): Promise<void> {
     this.#isTaking = true
     const breath = new Breath()

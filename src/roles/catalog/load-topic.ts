@@ -1,11 +1,10 @@
-import type { Kafka } from 'kafkajs'
 import { CatalogLog } from '../../catalog-log/log.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import { messageOf, OtherLogError } from '../../kafka/wire/errors.ts'
-import { askKafka } from '../start/ask-kafka.ts'
+import { askKafka, type openKafka } from '../start/ask-kafka.ts'
 import { topicNames } from '../start/settings.ts'
 import { StartError } from '../start/start-error.ts'
 import { catalogKeys } from './keys.ts'
@@ -14,6 +13,8 @@ export type CatalogTopicLog = Record<
   'debug' | 'info' | 'warn' | 'error',
   (fields: object, message: string) => void
 >
+
+export type KafkaClient = Awaited<ReturnType<typeof openKafka>>
 
 /** The topic as it was read to its end. */
 export type LoadedTopic = {
@@ -34,7 +35,7 @@ export class TopicTroubleError extends StartError {
 const topicIdTimeoutMs = 10_000
 
 /** Makes the log of a process. It tells which records it doesn't take. */
-export function newLog(config: Config, log: CatalogTopicLog): CatalogLog {
+function newLog(config: Config, log: CatalogTopicLog): CatalogLog {
   const topic = topicNames(config).catalog
   return new CatalogLog(new RecordSeals(topic, catalogKeys(config)), (refused) =>
     log.error(
@@ -45,12 +46,12 @@ export function newLog(config: Config, log: CatalogTopicLog): CatalogLog {
 }
 
 /**
- * Reads the topic of the catalog to its end. Throws a `TopicTroubleError` if it can't be read, was damaged, or
- * isn't what was in force before.
+ * Reads the topic of the catalog to its end. Throws a `TopicTroubleError` if it can't be read, was damaged,
+ * or isn't what was in force before.
  */
 export async function loadTopic(
   config: Config,
-  kafka: Kafka,
+  kafka: KafkaClient,
   { log, known }: { readonly log: CatalogTopicLog; readonly known: KnownLog | undefined },
 ): Promise<LoadedTopic> {
   const topic = topicNames(config).catalog
@@ -96,7 +97,9 @@ function refuseDamage(topic: string, log: CatalogLog): void {
   )
 }
 
-/** Throws if the topic has lost changes that this machine has seen, and nobody has said that it is right so. */
+/**
+ * Throws if the topic has lost changes that this machine has seen, and nobody has said that it is right so.
+ */
 function refuseOther(topic: string, { head }: CatalogLog, known: KnownLog | undefined): void {
   if (known === undefined) return
   const { revision = 0, lineage, isAccepted = false } = head ?? {}

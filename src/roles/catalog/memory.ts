@@ -82,8 +82,8 @@ export class CatalogMemory {
 }
 
 /**
- * The name of what is kept of a catalog. Without a setting, all projects of this user share a state folder in the
- * temporary folder. There, each catalog has a name of its own.
+ * The name of what is kept of a catalog. Without a setting, all projects of this user share a state folder in
+ * the temporary folder. There, each catalog has a name of its own.
  */
 export function nameOf({ state, catalog, kafka }: Config): string {
   if (state.folder !== undefined) return 'catalog'

@@ -6,6 +6,7 @@ import type { ChangeSet, StoredObject } from '../../catalog-log/log.ts'
 import { keyOf } from '../../catalog-log/names.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
+import { messageOf } from '../../kafka/wire/errors.ts'
 import { topicNames } from '../start/settings.ts'
 import { stateFolder, stateFolderPath } from '../start/state-folder.ts'
 import { catalogKeys } from './keys.ts'
@@ -105,7 +106,9 @@ export class TopicMemory {
     try {
       return await work()
     } catch (error) {
-      this.#fail(error instanceof Error ? String(error.cause ?? error) : String(error))
+      // LevelDB's error is the cause of that of its package.
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+      this.#fail(messageOf(cause))
       return undefined
     }
   }

@@ -7,7 +7,7 @@ import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { keyOf } from '../../../src/catalog-log/names.ts'
 import { RecordSeals } from '../../../src/catalog-log/record.ts'
 import { readSealedExport, sealedExport } from '../../../src/catalog-log/sealed-file.ts'
-import { type Newer, planRestore, restore } from '../../../src/roles/operations/restore-catalog.ts'
+import { type Newer, planRestore, type RestorePlan } from '../../../src/catalog-log/restore.ts'
 import { NotWrittenError, UnknownOutcomeError } from '../../../src/kafka/pen/pen.ts'
 import type { WholeRecord, WrittenRecord } from '../../../src/message/records.ts'
 import { catalogKeys } from '../../support/catalog-log.ts'
@@ -149,11 +149,12 @@ test('a sealed export brings back what was lost, with its secrets, and refuses t
   if (!read.ok) throw new Error(read.problem)
   const exported = read.log
   const plan = async (desk: CatalogDesk, what: Newer) =>
-    planRestore({ definitions }, { present: await desk.look(), exported }, what)
-  const by = { revision: 1, by: 'ann', isDryRun: false }
+    planRestore(definitions, { present: await desk.look(), exported }, what)
+  const restore = (desk: CatalogDesk, { edits, isRepair }: RestorePlan) =>
+    desk.change({ edits, isRepair, by: 'ann', accepts: true })
 
   const empty = deskOf([], [], keys)
-  expect(await restore(empty, await plan(empty, 'refuse'), by)).toMatchObject({ ok: true })
+  expect(await restore(empty, await plan(empty, 'refuse'))).toMatchObject({ ok: true })
   const crm = (await empty.look()).objects.get('destination/crm')
   expect(definitions.plain({ kind: 'destination', id: 'crm' }, crm?.definition ?? {})).toMatchObject({
     sharedSecret: 'planted-1',
@@ -169,7 +170,7 @@ test('a sealed export brings back what was lost, with its secrets, and refuses t
   const named = ['destination/crm', 'destination/erp', 'destination/new']
   expect((await plan(former, 'refuse')).newer.map(keyOf)).toEqual(named)
   expect((await plan(former, 'keep')).edits).toEqual([])
-  await restore(former, await plan(former, 'replace'), by)
+  await restore(former, await plan(former, 'replace'))
   expect([...(await former.look()).objects.keys()]).toEqual([
     'source/shop',
     'destination/crm',

@@ -1,9 +1,7 @@
-import type { ChangeAnswer } from '../../catalog-log/desk.ts'
-import type { Edit } from '../../catalog-log/judge.ts'
-import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
-import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
-import { SealError } from '../../catalog-log/seal.ts'
-import type { OpenedDesk } from './catalog-desk.ts'
+import type { Edit } from './judge.ts'
+import type { CatalogLog, StoredObject } from './log.ts'
+import { keyOf, type ObjectName } from './names.ts'
+import type { Definitions } from './definitions.ts'
 
 /** What becomes of objects that were changed after the export. */
 export type Newer = 'refuse' | 'keep' | 'replace'
@@ -18,7 +16,7 @@ export type RestorePlan = {
 
 /** Compares an export with the topic. Throws a `SealError` if a secret of the export can't be opened. */
 export function planRestore(
-  { definitions }: Pick<OpenedDesk, 'definitions'>,
+  definitions: Definitions,
   { present, exported }: { readonly present: CatalogLog; readonly exported: CatalogLog },
   what: Newer,
 ): RestorePlan {
@@ -50,21 +48,6 @@ export function planRestore(
     else if (isRepair) edits.push(again(object))
   }
   return { edits, newer, isRepair }
-}
-
-/** Makes the restore, or says what it would change. */
-export async function restore(
-  desk: Pick<OpenedDesk, 'change'>,
-  { edits, isRepair }: RestorePlan,
-  { revision, by, isDryRun }: { readonly revision: number; readonly by: string; readonly isDryRun: boolean },
-): Promise<ChangeAnswer> {
-  const note = `restored an export of change ${revision}`
-  return desk.change({ edits, by, note, isDryRun, isRepair, accepts: true })
-}
-
-/** Returns the objects of an export whose secrets can't be opened here, in words. */
-export function sealProblem(error: unknown): string | undefined {
-  return error instanceof SealError ? `The export can not be restored: ${error.message}.` : undefined
 }
 
 function again(object: StoredObject): Edit {
