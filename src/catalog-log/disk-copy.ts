@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type BatchOperation, ClassicLevel } from 'classic-level'
 import { Breath } from '../async/breath.ts'
 import { recordOf } from '../catalog/plain-data.ts'
-import { type KeptRecord, keptHead, keptObject, readKept } from './kept-record.ts'
+import { type KeptRecord, keptHead, keptObject, readHead, readKept } from './kept-record.ts'
 import type { CatalogLog, StoredObject } from './log.ts'
 import { headKey } from './names.ts'
 import type { Head, RecordSeals } from './record.ts'
@@ -53,14 +53,14 @@ export class DiskCopy {
   /** Returns where the copy ends. `undefined`: there is none. */
   async place(): Promise<CopyPlace | undefined> {
     if (!existsSync(this.#path)) return undefined
-    return this.#opened(async (level) => placeOf(await level.get(placeKey)))
+    return this.#opened((level) => this.#placeIn(level))
   }
 
   /** Reads the copy. Returns `undefined` if there is none, and a text that says why it can't be used. */
   async read(): Promise<ReadCopy | string | undefined> {
     if (!existsSync(this.#path)) return undefined
     return this.#opened(async (level) => {
-      const place = placeOf(await level.get(placeKey))
+      const place = await this.#placeIn(level)
       if (place === undefined) return undefined
       const records: KeptRecord[] = []
       for await (const [key, line] of level.iterator())
@@ -83,7 +83,7 @@ export class DiskCopy {
     const { head, next } = log
     if (head === undefined) return
     await this.#opened(async (level) => {
-      const former = placeOf(await level.get(placeKey))
+      const former = await this.#placeIn(level)
       const isSame = former?.topicId === topicId && former.lineage === head.lineage
       if (isSame && former.revision >= head.revision) return
       if (isSame && former.revision >= since) return this.#put(level, changes, { head, next, topicId })
@@ -94,13 +94,23 @@ export class DiskCopy {
     })
   }
 
+  /** The copy of another installation, or of one with other keys, counts as none. */
+  async #placeIn(level: Level): Promise<CopyPlace | undefined> {
+    const [stored, line] = await level.getMany([placeKey, headKey])
+    if (stored === undefined || line === undefined) return undefined
+    const head = readHead(this.#seals, readLine(headKey, line))
+    if (head === undefined) return undefined
+    const { topicId, next, writtenMs } = recordOf(JSON.parse(stored))
+    const { revision, lineage } = head
+    return { topicId: String(topicId), next: Number(next), writtenMs: Number(writtenMs), revision, lineage }
+  }
+
   async #put(
     level: Level,
     changes: CopyChanges,
     { head, next, topicId }: { readonly head: Head; readonly next: number; readonly topicId: string },
   ): Promise<void> {
-    const { revision, lineage } = head
-    const place: CopyPlace = { topicId, next, writtenMs: Date.now(), revision, lineage }
+    const place = { topicId, next, writtenMs: Date.now() }
     const breath = new Breath()
     let operations: Operation[] = []
     if (changes.size > mostAtOnce) await level.del(placeKey)
@@ -163,18 +173,6 @@ function readLine(key: string, line: string): KeptRecord {
   const at = line.indexOf('\n')
   const [offset = '', revision = '', mac = ''] = line.slice(0, at).split(' ')
   return { key, value: line.slice(at + 1), revision, mac, offset: Number(offset) }
-}
-
-function placeOf(stored: string | undefined): CopyPlace | undefined {
-  if (stored === undefined) return undefined
-  const { topicId, next, writtenMs, revision, lineage } = recordOf(JSON.parse(stored))
-  return {
-    topicId: String(topicId),
-    next: Number(next),
-    writtenMs: Number(writtenMs),
-    revision: Number(revision),
-    lineage: typeof lineage === 'string' ? lineage : undefined,
-  }
 }
 
 /** LevelDB's errors are the causes of those of the package. */

@@ -1,7 +1,7 @@
 import type { WholeRecord } from '../message/records.ts'
 import { CatalogLog, type StoredObject } from './log.ts'
 import { headKey, keyOf } from './names.ts'
-import type { Head, RecordSeals } from './record.ts'
+import { type Head, headOf, type RecordSeals } from './record.ts'
 
 /**
  * A record of the catalog's topic as text, outside of Kafka. Its HMAC and its sealed secrets stay as they
@@ -52,6 +52,12 @@ export function readKept(seals: RecordSeals, records: readonly KeptRecord[]): Ke
   if (problem !== undefined) return { ok: false, problem }
   const { head } = log
   return head === undefined ? { ok: false, problem: `it has no ${headKey}` } : { ok: true, log, head }
+}
+
+/** Reads a kept head. Returns `undefined` if it wasn't signed with a key of this installation. */
+export function readHead(seals: RecordSeals, record: KeptRecord): Head | undefined {
+  const read = seals.read(wholeOf(record))
+  return read.ok ? headOf(read.record.value) : undefined
 }
 
 function wholeOf({ key, value, revision, mac, offset }: KeptRecord): WholeRecord {

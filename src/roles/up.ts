@@ -142,7 +142,8 @@ async function firstWriteKey(config: Config, log: Logger): Promise<string | unde
     const writeKey = `wk_${randomBytes(12).toString('base64url')}`
     const given = { id: 'app', name: 'My first source', writeKeys: [writeKey] }
     const edit = { name: { kind: 'source', id: 'app' }, op: 'put', given } as const
-    const answer = await desk.change({ edits: [edit], by: 'sluice up' })
+    // Whoever has removed the data of this Kafka wants to begin anew.
+    const answer = await desk.change({ edits: [edit], by: 'sluice up', accepts: true })
     if (!answer.ok) throw new StartError(refusalText(answer))
     return writeKey
   } finally {

@@ -24,7 +24,12 @@ export type LoadedTopic = {
 }
 
 /** What is known of the log that was in force last. */
-export type KnownLog = { readonly revision: number; readonly lineage: string | undefined }
+export type KnownLog = {
+  readonly revision: number
+  readonly lineage: string | undefined
+  /** What to do if it is another catalog, in words. */
+  readonly ifAnother?: string
+}
 
 /** Says that the topic can't be used, and that the last good copy of it may take its place. */
 export class TopicTroubleError extends StartError {
@@ -106,7 +111,7 @@ function refuseOther(topic: string, { head }: CatalogLog, known: KnownLog | unde
   const isOther = known.lineage !== undefined && lineage !== undefined && known.lineage !== lineage
   if (revision >= known.revision && (!isOther || isAccepted)) return
   throw new TopicTroubleError(
-    `The topic ${topic} ends with change ${revision}, and this machine has seen change ${known.revision}${isOther ? ' of another log' : ''}: the topic was made anew, or has lost records. ${whatToDo}`,
+    `The topic ${topic} ends with change ${revision}, and this machine has seen change ${known.revision}${isOther ? ' of another log' : ''}: the topic was made anew, or has lost records. ${whatToDo.slice(0, -1)}${known.ifAnother ?? ''}.`,
   )
 }
 

@@ -28,7 +28,7 @@ export async function openFromTopic({
   const listeners = new Listeners<[catalog: Catalog, before: Catalog]>()
   const outlines = new CatalogMemory(config, (about, message) => log.warn(about, message))
   const memory = new TopicMemory(config, log)
-  const known = (await memory.place()) ?? (await knownOf(outlines))
+  const known = memory.exists ? await memory.place() : await knownOf(outlines)
   const read = await readOrCopy({ config, log, role, known, memory })
   let outlineDueMs = Infinity
   const keepOutline = (): void => {
@@ -125,6 +125,8 @@ export async function readOrCopy({ config, log, role, known, memory }: OpenOptio
 
 /** A machine may have an outline of the topic and no copy: earlier versions of Sluice wrote only outlines. */
 async function knownOf(outlines: CatalogMemory): Promise<KnownLog | undefined> {
-  const revision = /^r(\d+)$/.exec((await outlines.known())?.outline.version ?? '')?.[1]
-  return revision === undefined ? undefined : { revision: Number(revision), lineage: undefined }
+  const known = await outlines.known()
+  const revision = /^r(\d+)$/.exec(known?.outline.version ?? '')?.[1]
+  if (known === undefined || revision === undefined) return undefined
+  return { revision: Number(revision), lineage: undefined, ifAnother: known.ifAnother }
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../../async/one-at-a-time.ts'
@@ -44,6 +45,11 @@ export class TopicMemory {
   /** Returns where the copy ends. `undefined`: there is none that can be read. */
   place(): Promise<CopyPlace | undefined> {
     return this.#tried(() => this.#copy.place())
+  }
+
+  /** True if there is a copy, of this or another installation. */
+  get exists(): boolean {
+    return existsSync(this.#path)
   }
 
   /** Reads the copy. Returns `undefined` if there is none that can be used. */

@@ -11,6 +11,7 @@ import { catalogKeys, openDesk } from '../../support/catalog-log.ts'
 import {
   CatalogModel,
   contentOf,
+  type Outcome,
   outcomeOf,
   readHistory,
   shopEdit,
@@ -22,7 +23,7 @@ import { workerKafka } from '../../support/worker-kafka.ts'
 
 /** `fault/catalog-model.test.ts` is the long form, with processes that are killed. */
 
-const each = 20
+const each = 12
 
 test('writers that fence each other and lose answers agree with all readers on every change', async () => {
   const topic = `${randomPrefix()}catalog`
@@ -43,18 +44,16 @@ test('writers that fence each other and lose answers agree with all readers on e
   const model = new CatalogModel(random)
   const follower = following(topic, seals)
 
-  let isOver = false
-  const fencing = fence(topic, random, () => isOver)
+  const fence = fenceOf(topic, random)
   await Promise.all(
     desks.map(async (desk, index) => {
-      for (let part = 0; part < each; part += 5) {
+      for (let part = 0; part < each; part += 4) {
         model.see((await desk.look()).objects)
-        await model.work(writerOf(desk), `w${index}-${part}`, 5)
+        await model.work(writerOf(desk, fence), `w${index}-${part}`, 4)
+        if (index === 0) await follower.toEnd()
       }
     }),
   )
-  isOver = true
-  await fencing
 
   const logs = [...(await Promise.all(desks.map((desk) => desk.look()))), await follower.toEnd()]
   const fresh = following(topic, seals)
@@ -81,10 +80,17 @@ const compacting = {
   'max.compaction.lag.ms': '1000',
 }
 
-function writerOf(desk: CatalogDesk): Writer {
+/** `fence`: takes the pen away within every third change. */
+function writerOf(desk: CatalogDesk, fence: () => Promise<void>): Writer {
   return {
-    change: (edit) =>
-      desk.change({ edits: [edit], by: 'model' }).then(outcomeOf, () => ({ kind: 'unknown' })),
+    async change(edit) {
+      const fenced = fence()
+      const outcome = await desk
+        .change({ edits: [edit], by: 'model' })
+        .then(outcomeOf, (): Outcome => ({ kind: 'unknown' }))
+      await fenced
+      return outcome
+    },
   }
 }
 
@@ -109,13 +115,14 @@ function losing(pen: Pen, random: Random): DeskOptions['pen'] {
   }
 }
 
-/** Takes the pen from whoever has it, at any step of their work. */
-async function fence(topic: string, random: Random, isOver: () => boolean): Promise<void> {
+/** Returns a function that takes the pen from whoever has it, at any step of their work. */
+function fenceOf(topic: string, random: Random): () => Promise<void> {
   const pen = new Pen({ kafka: workerKafka(), transactionalId: topic, topic })
   onTestFinished(() => pen.close())
-  while (!isOver()) {
+  return async () => {
+    if (!random.oneIn(3)) return
+    for (let turns = random.below(200); turns > 0; turns--) await nextTurn()
     await pen.take()
-    for (let turns = random.below(400); turns > 0 && !isOver(); turns--) await nextTurn()
   }
 }
 
