@@ -128,6 +128,10 @@ test('a log keeps its lineage, and the word that it is accepted', async () => {
   expect(head?.revision).toBeGreaterThan(revision + 1)
 })
 
+function restore(desk: CatalogDesk, { edits, isRepair }: RestorePlan) {
+  return desk.change({ edits, isRepair, by: 'ann', accepts: true })
+}
+
 test('a sealed export brings back what was lost, with its secrets, and refuses to overwrite what is newer', async () => {
   const keys = catalogKeys()
   const definitions = new Definitions('test', keys)
@@ -150,8 +154,6 @@ test('a sealed export brings back what was lost, with its secrets, and refuses t
   const exported = read.log
   const plan = async (desk: CatalogDesk, what: Newer) =>
     planRestore(definitions, { present: await desk.look(), exported }, what)
-  const restore = (desk: CatalogDesk, { edits, isRepair }: RestorePlan) =>
-    desk.change({ edits, isRepair, by: 'ann', accepts: true })
 
   const empty = deskOf([], [], keys)
   expect(await restore(empty, await plan(empty, 'refuse'))).toMatchObject({ ok: true })

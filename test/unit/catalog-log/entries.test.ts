@@ -69,10 +69,9 @@ test('while thousands of entries are made, other work goes on', async () => {
     if (!isDone) setImmediate(turn)
   }
   setImmediate(turn)
-  const startedMs = performance.now()
   const catalog = await entries.next(empty, [setOf(objects)])
   isDone = true
   expect(catalog.destinations.size).toBe(2_000)
-  // A piece takes 5 ms, and at most one batch more.
-  expect(turns).toBeGreaterThan((performance.now() - startedMs) / 40)
+  // A piece takes 5 ms, and all of it at least 100 ms.
+  expect(turns).toBeGreaterThan(10)
 })
