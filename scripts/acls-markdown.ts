@@ -4,7 +4,7 @@ import { topicLayout } from '../src/roles/start/settings.ts'
 
 const introduction = `# Rights at the brokers
 
-Generated from \`src/topics/rights.ts\` and the [table of topics](topics.md) by \`npm run generate\`, for the default settings.
+Generated from \`src/topics/rights.ts\` and the [table of topics](topics.md) by \`npm run generate\`, for the default settings. This page is for those who grant rights at the brokers.
 This page lists the rights that each role needs. The settings \`kafka.topicPrefix\`, \`kafka.groupId\` and \`retry.ladder\` change the names. \`sluice topics grow\` also changes names, for example to \`sluice.g2.memberships\` ([growing.md](growing.md)). With \`topics.check=off\`, no role needs DESCRIBE_CONFIGS or ALTER_CONFIGS.
 
 When a role starts, it compares the rights that it has with the rights that it needs. This is possible if the cluster reports the rights of a principal, as Apache Kafka does. If rights are missing, the start ends with an error that lists

@@ -3,7 +3,7 @@ import { alignTable } from '../src/config/markdown.ts'
 
 const introduction = `# The catalog
 
-Generated from \`src/catalog/catalog-schema.ts\` by \`npm run generate\`.
+Generated from \`src/catalog/catalog-schema.ts\` by \`npm run generate\`. This page is for those who write a catalog of sources and destinations.
 
 The catalog lists all sources and destinations. It is a file in YAML or JSON, which \`catalog.file\` names. A file of
 JSON begins with \`{\`, and may have up to 64 MiB. A file of YAML may have up to 16 MiB. Sluice reads JSON ten times as

@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { configKeys } from '../src/config/schema.ts'
 import { isMap, isScalar, parse, parseDocument, type Pair, type YAMLMap } from 'yaml'
 
 /** Returns the texts of all files of the Helm chart that are generated from other files, by path. */
@@ -9,6 +10,8 @@ export function chartFiles(root: string): Record<string, string> {
   return {
     [`${chart}/values.schema.json`]: `${JSON.stringify(valuesSchema(values), null, 2)}\n`,
     [`${chart}/README.md`]: chartReadme(values),
+    // The templates refuse settings that aren't in this list.
+    [`${chart}/files/settings.txt`]: configKeys.map(({ variable }) => `${variable}\n`).join(''),
     ...copies(root, 'deploy/prometheus/*.rules.yaml', `${chart}/files/rules`),
     ...copies(root, 'deploy/grafana/dashboards/*.json', `${chart}/files/dashboards`),
     ...copies(root, 'deploy/runbooks/*.md', `${chart}/files/runbooks`),
@@ -51,6 +54,13 @@ const refined: Readonly<Record<string, Schema>> = {
   settings: {
     type: 'object',
     propertyNames: { pattern: '^SLUICE_[A-Z_]+$' },
+    // For editors. A template refuses other names, because it can say which name was meant.
+    properties: Object.fromEntries(
+      configKeys.map(({ variable, key }) => [
+        variable,
+        { type: ['string', 'number', 'boolean'], description: key.description },
+      ]),
+    ),
     additionalProperties: { type: ['string', 'number', 'boolean'] },
   },
   'metrics.prometheusRule.disabled': { type: 'array', items: { type: 'string' } },
@@ -140,6 +150,7 @@ If a release has published the image and this chart (docs/releasing.md), you nee
 
 ## What to know
 
+- **Your Kafka.** \`deploy/examples\` has a file of values each for Strimzi (with a password, or with a certificate), MSK with IAM, Confluent Cloud, Redpanda and Event Hubs. Each takes the Secrets as that product makes them.
 - **Worker pods.** A pod runs a process for each whole CPU of its limit. The consumer group identifies a worker by the name of its pod. Each pod has a volume with the state of audiences, which is a cache. The number of partitions, divided by the processes of a pod, is the number of pods that
   can have work. Further pods get no partition, and are idle.
 - **Grace period.** The grace period of a pod is the shutdown timeout plus five seconds. For gateways, it also includes their shutdown delay.
@@ -174,8 +185,8 @@ If a release has published the image and this chart (docs/releasing.md), you nee
   \`\`\`
 
 - **Alerts.** \`metrics.prometheusRule.enabled\` creates rules that apply only to the pods of this release. So several releases can share a Prometheus and a namespace. The rules select series by the labels \`namespace\`
-  and \`pod\`, which the Prometheus operator sets. If your series have other labels, set \`metrics.prometheusRule.seriesMatchers\`. The runbooks are in \`files/runbooks\`. Set \`metrics.prometheusRule.runbookBaseUrl\` to the address
-  where your people read them.
+  and \`pod\`, which the Prometheus operator sets. If your series have other labels, set \`metrics.prometheusRule.seriesMatchers\`. \`kubectl exec POD -- sluice runbook ALERT\` prints the runbook of an alert.
+  For links in alerts (\`runbook_url\`), set \`metrics.prometheusRule.runbookBaseUrl\` to the address where your people read the pages of \`files/runbooks\`.
 - **Number of pods after an upgrade or a rollback.** If an autoscaler is on, an upgrade keeps the present number of pods. A rollback keeps it only if autoscaling has been on since the install. In this case, the StatefulSet or Deployment has the annotation
   \`sluice/counted-by\`. Without this annotation, a rollback sets the number of the earlier revision. So instead of the rollback, upgrade to the earlier version of the chart and of the image.
 - **Refused upgrades.** Kubernetes doesn't allow changes to a StatefulSet's volumes, or to the labels by which a StatefulSet or a Deployment selects its pods. If an upgrade has such a change, the chart refuses it before anything is

@@ -19,7 +19,7 @@ export function dashboardsMarkdown(): string {
 
 const introduction = `# Dashboards
 
-Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`.
+Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`. This page is for operators who look at Grafana.
 
 There are seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart installs them as ConfigMaps (\`metrics.dashboards.enabled\`). The Grafana of \`docker compose up\` already has them. Each
 dashboard has the variables "Data source" and "Namespace".

@@ -174,8 +174,15 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['async', 'audience-files', 'message', 'retry', 'routing'],
   },
   admin: {
-    about: 'the admin API: its routes, their document, tokens',
-    imports: ['catalog', 'delivery-log', 'http', 'message'],
+    about: 'the admin API: its routes, their document, tokens, sessions; the server of the console',
+    imports: ['async', 'catalog', 'delivery-log', 'http', 'message'],
+    rooms: {
+      console: {
+        about: 'what only browsers need: the files of the console, cookies, where requests come from',
+        imports: [],
+      },
+      '.': { about: 'routes, their document, tokens, sessions', imports: ['console'] },
+    },
   },
   kafka: {
     about: 'the Kafka client: group member, fetches, watermark, commits, produces, logins',
@@ -356,9 +363,13 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: "the parts of a worker's member",
         imports: ['start', 'catalog', 'operations'],
       },
+      console: {
+        about: 'the sign-in to the console, and where sessions are kept',
+        imports: ['start', 'catalog', 'operations'],
+      },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'catalog', 'operations', 'member'],
+        imports: ['start', 'catalog', 'operations', 'member', 'console'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',

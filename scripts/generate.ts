@@ -6,6 +6,7 @@ import { configMarkdown } from '../src/config/markdown.ts'
 import { openApiDocument } from '../src/gateway/http/gateway-openapi.ts'
 import { audienceChangeSchema } from '../src/message/audience-change.ts'
 import { aclsMarkdown } from './acls-markdown.ts'
+import { adminClientTypes } from './admin-client.ts'
 import { adminApiMarkdown } from './admin-api-markdown.ts'
 import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '../src/message/avro-schemas.ts'
 import { deletionSchema } from '../src/message/deletion.ts'
@@ -14,6 +15,7 @@ import { architectureMarkdown } from './architecture-markdown.ts'
 import { catalogMarkdown } from './catalog-markdown.ts'
 import { chartFiles, leftCopies } from './chart.ts'
 import { dashboardFiles, dashboardsMarkdown } from './dashboards.ts'
+import { llmsText } from './llms-text.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
 import { peersPlot, peersResult, performanceMarkdown } from './peers.ts'
 import { scalingPlot } from './plots/scaling.ts'
@@ -40,12 +42,14 @@ const generated: Record<string, string> = {
   'schemas/deletion.avsc': asJson(deletionAvro),
   'schemas/openapi.json': asJson(openApiDocument()),
   'schemas/admin-openapi.json': asJson(adminOpenApi()),
+  'clients/admin/schema.d.ts': await adminClientTypes(),
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
   'docs/catalog.md': catalogMarkdown(),
   ...chartFiles(root),
   ...under('deploy/grafana/dashboards', dashboardFiles()),
   ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),
+  'llms.txt': llmsText(read('docs/README.md')),
   'docs/dashboards.md': dashboardsMarkdown(),
   'docs/acls.md': aclsMarkdown(),
   'docs/admin-api.md': adminApiMarkdown(read('docs/admin-api.md')),

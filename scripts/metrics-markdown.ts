@@ -3,7 +3,7 @@ import { metricsTable, type TableMetric } from './metrics-table.ts'
 
 const introduction = `# Metrics
 
-Generated from the tables in \`src/telemetry\` by \`npm run generate\`.
+Generated from the tables in \`src/telemetry\` by \`npm run generate\`. This page is for operators who write queries and alerts.
 
 Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). If a worker has several processes, it combines
 their values on one page. The column "Processes" says how: by their sum, maximum or minimum.

@@ -1,6 +1,15 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
@@ -14,6 +23,7 @@ import {
   type ReleasePlan,
   type VersionFiles,
   versionFiles,
+  withRunbooks,
 } from './release-plan.ts'
 
 /**
@@ -111,7 +121,7 @@ function makeFiles({ version, notes }: ReleasePlan, folder: string): readonly Ar
   run('npm', ['pack', '--loglevel=error', '--pack-destination', folder])
   // npm and helm both name their file sluice-VERSION.tgz, so the chart is made in another folder and renamed.
   const apart = join(folder, 'chart')
-  run(helm, ['package', 'deploy/helm/sluice', '--destination', apart])
+  run(helm, ['package', releasedChart(version, apart), '--destination', apart])
   renameSync(join(apart, `sluice-${version}.tgz`), join(folder, `sluice-chart-${version}.tgz`))
   rmSync(apart, { recursive: true })
   run(process.execPath, ['scripts/sbom.ts', join(folder, `sluice-${version}.cdx.json`)])
@@ -131,6 +141,18 @@ function makeFiles({ version, notes }: ReleasePlan, folder: string): readonly Ar
   writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''))
   writeFileSync(join(folder, 'notes.md'), notes)
   return all
+}
+
+/**
+ * Copies the chart into `folder`, and returns the path of the copy. The alerts of the copy lead to the runbooks of
+ * this version in the repository, if its URL is known.
+ */
+function releasedChart(version: string, folder: string): string {
+  const copy = join(folder, 'sluice')
+  cpSync(join(root, 'deploy/helm/sluice'), copy, { recursive: true })
+  const file = join(copy, 'values.yaml')
+  writeFileSync(file, withRunbooks(readFileSync(file, 'utf8'), repositoryUrl(), version))
+  return copy
 }
 
 function artifactsIn(folder: string): readonly Artifact[] {

@@ -7,7 +7,7 @@ import { topicLayout } from '../src/roles/start/settings.ts'
 
 const introduction = `# Topics
 
-Generated from \`src/topics/topic-list.ts\` by \`npm run generate\`, for the default settings and without the prefix (\`kafka.topicPrefix\`).
+Generated from \`src/topics/topic-list.ts\` by \`npm run generate\`, for the default settings and without the prefix (\`kafka.topicPrefix\`). This page is for those who run the Kafka cluster.
 
 \`sluice topics apply\` creates the topics and corrects their settings. \`sluice up\`, which is for development, does the same. \`sluice topics grow\` creates
 copies of some topics ([growing.md](growing.md)). No other role ever creates a topic. When a role starts, it compares the topics with this table

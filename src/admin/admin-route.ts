@@ -12,6 +12,8 @@ export type AdminRoute = {
   readonly path: string
   readonly right: AdminRight
   readonly scope: RouteScope
+  /** True: it needs no token, because it judges what it is given itself. */
+  readonly isOpen?: true
   readonly summary: string
   readonly description: string
   readonly params?: Readonly<Record<string, Parameter>>
@@ -20,7 +22,8 @@ export type AdminRoute = {
   readonly headers?: Readonly<Record<string, Parameter>>
   /** `documented`: the schema in the OpenAPI document, if the call itself checks more than `schema`. */
   readonly body?: { readonly schema: object; readonly documented?: object; readonly example: object }
-  readonly status: 200 | 201
+  /** 204: the answer has no body. */
+  readonly status: 200 | 201 | 204
   readonly answer: { readonly schema: object; readonly example: object }
   /** The problems with which this route may answer, in addition to the problems that every route has. */
   readonly problems: readonly ProblemCode[]
@@ -67,6 +70,10 @@ export type AdminCall =
   | 'drop_destination'
   | 'list_audit'
   | 'list_sources'
+  | 'sign_in'
+  | 'show_session'
+  | 'sign_out'
+  | 'create_code'
   | 'list_tokens'
   | 'create_token'
   | 'remove_token'
@@ -77,9 +84,13 @@ export type AdminCall =
   | 'end_secret'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`
 
-/** A parameter of a path or a query. Its value is always text. */
+/**
+ * A parameter of a path, a query or a header. Its value is always text. `documented`: how the OpenAPI
+ * document describes it, if the text stands for a number or a boolean.
+ */
 export type Parameter = {
   readonly schema: { readonly type: 'string' } & Readonly<Record<string, unknown>>
+  readonly documented?: { readonly schema: object; readonly example: number | boolean }
   readonly description: string
   readonly example: string
 }

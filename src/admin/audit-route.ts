@@ -12,6 +12,7 @@ const auditSchema = {
     entries: {
       type: 'array',
       items: {
+        title: 'AuditEntry',
         type: 'object',
         required: ['at', 'lastAt', 'count', 'by', 'action', 'replay', 'destination', 'records', 'detail'],
         properties: {

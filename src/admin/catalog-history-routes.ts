@@ -45,6 +45,7 @@ const aboutExample = {
 const fields = {
   type: 'array',
   items: {
+    title: 'FieldChange',
     type: 'object',
     required: ['field', 'before', 'after'],
     properties: {
@@ -85,6 +86,7 @@ const list: AdminRoute = {
         changes: {
           type: 'array',
           items: {
+            title: 'CatalogChange',
             type: 'object',
             required: [...Object.keys(about), 'isWhole', 'objects', 'fields'],
             properties: {

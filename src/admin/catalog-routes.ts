@@ -23,6 +23,7 @@ const ifNoneMatch: Parameter = {
 }
 export const dryRun: Parameter = {
   schema: { type: 'string', enum: ['true', 'false'] },
+  documented: { schema: { type: 'boolean' }, example: true },
   description: '`true`: judge the change, and change nothing.',
   example: 'true',
 }
@@ -93,6 +94,7 @@ function showRoute({ kind, schema, example }: Kind, where: Where): AdminRoute {
 
 const changed = {
   schema: {
+    title: 'ObjectChanged',
     type: 'object',
     required: ['what', 'version', 'revision'],
     properties: {
@@ -126,7 +128,10 @@ function changeRoutes({ kind, schema, example }: Kind, where: Where): readonly A
       summary: `Change fields of a ${kind}`,
       description: `A JSON merge patch (RFC 7396): a field that is \`null\` is removed, and a list is replaced as a whole. ${keepsSecrets}`,
       headers: { 'If-Match': ifMatch },
-      body: { schema: { type: 'object' }, example: { name: 'Another name' } },
+      body: {
+        schema: { type: 'object', additionalProperties: true },
+        example: { name: 'Another name' },
+      },
       problems: ['not_found', 'conflict', 'outdated', 'no_condition', 'faulty'],
     },
     {
@@ -163,6 +168,7 @@ export const catalogRoutes: readonly AdminRoute[] = [
           sources: {
             type: 'array',
             items: {
+              title: 'ListedSource',
               type: 'object',
               required: ['id', 'name', 'kind', 'enabled', 'destinations'],
               properties: {

@@ -15,6 +15,7 @@ const pausedProperties = {
   },
 }
 const pausedSchema = {
+  title: 'PausedDestination',
   type: 'object',
   required: Object.keys(pausedProperties),
   properties: pausedProperties,
@@ -84,7 +85,12 @@ const testProperties = {
   },
   hooks: {
     type: 'array',
-    items: { type: 'object', required: Object.keys(trialProperties), properties: trialProperties },
+    items: {
+      title: 'HookTrial',
+      type: 'object',
+      required: Object.keys(trialProperties),
+      properties: trialProperties,
+    },
   },
   notes: {
     type: 'array',
@@ -157,6 +163,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
           },
           message: {
             type: 'object',
+            additionalProperties: true,
             description:
               'A Segment message. If it is absent, a `track` with the event `Sluice Test` is sent.',
           },

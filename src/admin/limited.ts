@@ -2,6 +2,7 @@
 export const limited = {
   limit: {
     schema: { type: 'string', pattern: '^([1-9][0-9]{0,2}|1000)$' },
+    documented: { schema: { type: 'integer', minimum: 1, maximum: 1_000 }, example: 100 },
     description: 'The most entries of an answer, 1 to 1000; default 100.',
     example: '100',
   },

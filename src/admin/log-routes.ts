@@ -86,12 +86,14 @@ const recordProperties = {
   },
 }
 const recordSchema = {
+  title: 'LogRecord',
   type: 'object',
   required: Object.keys(recordProperties),
   properties: recordProperties,
 }
 
 const deliverySchema = {
+  title: 'LogDelivery',
   type: 'object',
   required: ['destination', 'state', 'dueAt', 'records'],
   properties: {
@@ -149,7 +151,12 @@ const groupedProperties = {
   groups: {
     type: 'array',
     description: 'Each list of a group has a number for each of `times`.',
-    items: { type: 'object', required: Object.keys(groupProperties), properties: groupProperties },
+    items: {
+      title: 'LogGroup',
+      type: 'object',
+      required: Object.keys(groupProperties),
+      properties: groupProperties,
+    },
   },
   others: { ...count, description: 'How many groups are left out.' },
 }
@@ -328,6 +335,7 @@ export const logRoutes: readonly AdminRoute[] = [
           minutes: {
             type: 'array',
             items: {
+              title: 'LogMinute',
               type: 'object',
               required: Object.keys(minuteProperties),
               properties: minuteProperties,

@@ -1,4 +1,5 @@
-import { problem, type ProblemCode, problems } from './problem.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { problem, type ProblemCode, problemCodes as codes, problems, problemType } from './problem.ts'
 import type { AdminRoute, RouteScope } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 import { catalogSchema } from '../catalog/catalog-schema.ts'
@@ -7,6 +8,7 @@ import { catalogSchema } from '../catalog/catalog-schema.ts'
 const always: readonly ProblemCode[] = [
   'bad_request',
   'no_token',
+  'other_site',
   'not_allowed',
   'too_slow',
   'busy',
@@ -21,20 +23,21 @@ const ofBody: readonly ProblemCode[] = ['too_large', 'unknown_type']
  * Returns the OpenAPI document (3.1) of `sluice admin`, from which `schemas/admin-openapi.json` is generated.
  */
 export function adminOpenApi(): object {
+  const shared: Shared = { schemas: new Map(), responses: new Map() }
   const paths: Record<string, Record<string, object>> = {}
   for (const route of adminRoutes)
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) }
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, shared) }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Sluice admin',
       version: '1',
       description:
-        'With this API, programs ask the delivery log, run replays, list and test destinations, and see who did what. Every call needs a bearer token with the right that it names. A token may have a scope: then what the scope does not hold is answered like what does not exist. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'With this API, programs ask the delivery log, run replays, list and test destinations, and see who did what. Every call needs a bearer token with the right that it names, or the cookie of a session that such a token has begun. A token may have a scope: then what the scope does not hold is answered like what does not exist. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The server that serves this document.' }],
-    security: [{ token: [] }],
+    security: [{ token: [] }, { session: [] }],
     paths,
     components: {
       securitySchemes: {
@@ -44,14 +47,23 @@ export function adminOpenApi(): object {
           description:
             'A token that `sluice tokens create`, `POST /v1/tokens` or `sluice admin token create` has shown.',
         },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-sluice',
+          description:
+            'The cookie that `POST /v1/session` sets. Its name is another one without TLS, and behind a path. A call that changes something also needs an `Origin` that is the own one.',
+        },
       },
+      responses: Object.fromEntries(shared.responses),
       schemas: {
         ...catalogSchemas(),
+        ...Object.fromEntries(shared.schemas),
         Problem: {
           type: 'object',
           required: ['type', 'title', 'status', 'detail'],
           properties: {
-            type: { type: 'string', format: 'uri-reference' },
+            type: { type: 'string', format: 'uri-reference', enum: codes.map(problemType) },
             title: { type: 'string' },
             status: { type: 'integer' },
             detail: { type: 'string', description: 'What is wrong, and what to do.' },
@@ -60,6 +72,28 @@ export function adminOpenApi(): object {
       },
     },
   }
+}
+
+/** What routes share, by name. In the document of each route is a reference to it. */
+type Shared = { readonly schemas: Map<string, object>; readonly responses: Map<string, object> }
+
+/**
+ * Returns a schema with a reference in the place of each part that has a title: the part becomes a schema of
+ * the components, so that clients get one type for it, with a name. A name stands for one schema.
+ */
+function withNames(schema: unknown, shared: Shared['schemas']): unknown {
+  if (Array.isArray(schema)) return schema.map((one) => withNames(one, shared))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { title, ...parts }: { title?: unknown } = { ...schema }
+  // A property may have the name `title` too.
+  const kept = typeof title === 'string' ? parts : schema
+  const named = Object.fromEntries(Object.entries(kept).map(([key, part]) => [key, withNames(part, shared)]))
+  if (typeof title !== 'string') return named
+  const known = shared.get(title)
+  if (known !== undefined && !isDeepStrictEqual(known, named))
+    throw new Error(`two schemas have the title ${title}`)
+  shared.set(title, named)
+  return { $ref: `#/components/schemas/${title}` }
 }
 
 /** The schemas of an entry of the catalog, as the file has it. */
@@ -76,30 +110,19 @@ const ofScoped = {
   installation: 'A token with a scope may not use it.',
 } as const satisfies Record<RouteScope, string>
 
-function operationOf({
-  call,
-  method,
-  summary,
-  description,
-  right,
-  scope,
-  params,
-  query,
-  headers,
-  body,
-  status,
-  answer,
-  problems: own,
-}: AdminRoute): object {
+function operationOf(route: AdminRoute, shared: Shared): object {
+  const { call, method, summary, description, right, scope } = route
+  const { params, query, headers, body, status, answer, isOpen, problems: own } = route
   const possible = [...always, ...(method === 'GET' || method === 'DELETE' ? [] : ofBody), ...own]
-  const answers = Object.fromEntries(possible.map((code) => [problems[code][0], problemAnswer(code)]))
   return {
     operationId: call,
     summary,
-    description: `${description} Needs the right \`${right}\`. ${ofScoped[scope]}`,
-    'x-right': right,
-    'x-scope': scope,
-    security: [{ token: [] }],
+    description:
+      isOpen === true
+        ? `${description} It needs no token.`
+        : `${description} Needs the right \`${right}\`. ${ofScoped[scope]}`,
+    ...(isOpen !== true && { 'x-right': right, 'x-scope': scope }),
+    security: isOpen === true ? [] : [{ token: [] }, { session: [] }],
     parameters: [
       ...parametersOf('path', params),
       ...parametersOf('query', query),
@@ -108,46 +131,75 @@ function operationOf({
     ...(body !== undefined && {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: body.documented ?? body.schema, example: body.example } },
+        content: {
+          'application/json': {
+            schema: withNames(body.documented ?? body.schema, shared.schemas),
+            example: body.example,
+          },
+        },
       },
     }),
     responses: {
       [status]: {
         description: 'The call has succeeded.',
-        content: { 'application/json': { schema: answer.schema, example: answer.example } },
+        ...(status !== 204 && {
+          content: {
+            'application/json': { schema: withNames(answer.schema, shared.schemas), example: answer.example },
+          },
+        }),
       },
-      ...answers,
+      ...problemAnswers(possible, shared.responses),
     },
   }
 }
 
 function parametersOf(place: 'path' | 'query' | 'header', given: AdminRoute['query'] = {}): object[] {
-  return Object.entries(given).map(([name, { schema, description, example }]) => ({
+  return Object.entries(given).map(([name, { schema, documented, description, example }]) => ({
     name,
     in: place,
     required: place === 'path',
     description,
-    schema,
-    example,
+    schema: documented?.schema ?? schema,
+    example: documented?.example ?? example,
   }))
 }
 
-function problemAnswer(code: ProblemCode): object {
+/** Returns the answers with problems, by status: references to answers that all routes share. */
+function problemAnswers(possible: readonly ProblemCode[], shared: Shared['responses']): object {
+  const statuses = [...new Set(possible.map((code) => problems[code][0]))]
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const ofStatus = codes.filter((code) => problems[code][0] === status && possible.includes(code))
+      const name = ofStatus.map(pascalCase).join('Or')
+      shared.set(name, problemAnswer(ofStatus))
+      return [status, { $ref: `#/components/responses/${name}` }]
+    }),
+  )
+}
+
+function problemAnswer(ofStatus: readonly ProblemCode[]): object {
   return {
-    description: problems[code][1],
+    description: ofStatus.map((code) => problems[code][1]).join('; or: '),
     content: {
       'application/problem+json': {
         schema: { $ref: '#/components/schemas/Problem' },
-        example: problem(code, exampleDetails[code]).body,
+        examples: Object.fromEntries(
+          ofStatus.map((code) => [code, { value: problem(code, exampleDetails[code]).body }]),
+        ),
       },
     },
   }
+}
+
+function pascalCase(code: string): string {
+  return code.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
 const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   bad_request: "body must have required property 'of': see /openapi.json.",
   no_token: 'Send a token that is in force: Authorization: Bearer sluice_…',
   not_allowed: 'This needs the right operate, and the token has read: take another token.',
+  other_site: 'A page of another site has sent this: open the console itself.',
   not_found: 'There is no replay or destination "x": list those that there are.',
   too_slow: 'The request did not come as a whole in time: send it again.',
   conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,

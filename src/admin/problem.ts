@@ -3,6 +3,7 @@ export const problems = {
   bad_request: [400, 'The request can not be read'],
   no_token: [401, 'A token is needed'],
   not_allowed: [403, 'The token has too few rights'],
+  other_site: [403, 'The request comes from another site'],
   not_found: [404, 'Not found'],
   too_slow: [408, 'The request came too slowly'],
   conflict: [409, 'The present state does not allow this'],
@@ -22,6 +23,15 @@ export const problems = {
 
 export type ProblemCode = keyof typeof problems
 
+export const problemCodes = Object.keys(problems).filter((code): code is ProblemCode =>
+  Object.hasOwn(problems, code),
+)
+
+/** The `type` of a problem detail. */
+export function problemType(code: ProblemCode): string {
+  return `/problems/${code.replaceAll('_', '-')}`
+}
+
 export type AdminAnswer = {
   readonly status: number
   readonly body: object
@@ -35,13 +45,18 @@ export function problem(code: ProblemCode, detail: string): AdminAnswer {
   const headers: Record<string, string> = {}
   if (code === 'no_token') headers['www-authenticate'] = 'Bearer'
   if (status === 429 || status === 503) headers['retry-after'] = '5'
-  const body = { type: `/problems/${code.replaceAll('_', '-')}`, title, status, detail }
+  const body = { type: problemType(code), title, status, detail }
   return { status, body, isProblem: true, headers }
 }
 
 export const noToken = problem(
   'no_token',
   'Send a token that is in force: Authorization: Bearer sluice_…. `sluice tokens create`, or a line in the file of admin.tokensFile, makes one.',
+)
+
+export const otherSite = problem(
+  'other_site',
+  'A page of another site has sent this, or a proxy has changed its Origin: open the console itself; admin.publicUrl (SLUICE_ADMIN_PUBLIC_URL) is the URL by which browsers reach it.',
 )
 
 /** The answer for an object that doesn't exist, or that the token of the request may not see. */

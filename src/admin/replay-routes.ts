@@ -13,6 +13,7 @@ const time = {
 const count = { type: 'integer', minimum: 0 }
 
 const selectionSchema = {
+  title: 'ReplaySelection',
   type: 'object',
   additionalProperties: false,
   required: ['of'],
@@ -35,15 +36,14 @@ const selectionSchema = {
   },
 }
 
-const selectionToSend = { ...selectionSchema, description: 'Needs a condition, or `all`.' }
-
 /** The body of a request for a replay, and of its preview. */
 const orderSchema = {
+  title: 'ReplayOrder',
   type: 'object',
   additionalProperties: false,
   required: ['selection'],
   properties: {
-    selection: selectionToSend,
+    selection: selectionSchema,
     perSecond: {
       type: 'integer',
       minimum: 1,
@@ -57,12 +57,13 @@ const orderSchema = {
     all: {
       type: 'boolean',
       description:
-        'True: the selection may have no condition, and then takes everything that Kafka still has. A preview needs no `all`.',
+        'True: the selection may have no condition, and then takes everything that Kafka still has. Without it, a selection needs a condition. A preview needs no `all`.',
     },
   },
 }
 
 const tallySchema = {
+  title: 'ReplayTally',
   type: 'object',
   required: ['records', 'bytes', 'leftOut'],
   properties: {
@@ -77,6 +78,7 @@ const tallySchema = {
 }
 
 const previewSchema = {
+  title: 'ReplayPreview',
   type: 'object',
   required: ['selection', 'counted', 'groups', 'again', 'isComplete'],
   properties: {
@@ -114,6 +116,7 @@ const previewSchema = {
 const replayStates = ['waiting', 'running', 'delivering', 'stopped', 'done']
 
 const replaySchema = {
+  title: 'Replay',
   type: 'object',
   required: [
     'id',

@@ -5,6 +5,7 @@ import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
+import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
 import { scopeSchema, tokenRoutes } from './token-routes.ts'
 import { rotateRoutes } from './rotate-routes.ts'
@@ -56,6 +57,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...destinationRoutes,
   ...catalogRoutes,
   ...tokenRoutes,
+  ...sessionRoutes,
   ...rotateRoutes,
   ...catalogHistoryRoutes,
   auditRoute,

@@ -4,7 +4,9 @@ import { measureStructure } from '../message/depth-and-keys.ts'
 import { printable } from '../message/printable.ts'
 import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
-import { type AdminAnswer, missing, noToken, problem } from './problem.ts'
+import { type Approach, type BrowserOptions, Browsers, type Caller } from './console/browser.ts'
+import { addConsole, type ConsoleOptions } from './console/pages.ts'
+import { type AdminAnswer, missing, noToken, otherSite, problem } from './problem.ts'
 import { isScoped, type TokenScope } from './scope.ts'
 import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
@@ -28,7 +30,9 @@ export type AdminRequest = {
   readonly conditions: Conditions
   /** Absent: each request is carried out. */
   readonly idempotencyKey?: string | undefined
-  readonly token: Omit<Token, 'digest'>
+  /** What the request may do. Of an open route: nothing. */
+  readonly token: Token
+  readonly caller: Caller
   /** Returns false once the token has ended or was revoked, which may be while a call waits. */
   readonly isInForce: () => boolean
 }
@@ -39,6 +43,10 @@ export type AdminServerOptions = {
   readonly calls: AdminCalls
   /** Finds a token that is in force now, by its text. */
   readonly findToken: (given: string) => Token | undefined
+  /** Finds what a session may do now, by the secret in its cookie. */
+  readonly findSession: (secret: string) => Token | undefined
+  readonly browsers: BrowserOptions
+  readonly console: Omit<ConsoleOptions, 'prefix'>
   /** Returns true if the catalog has a destination that a scope holds. */
   readonly sees: (scope: TokenScope, destinationId: string) => boolean
   /** Time that a client may take to send a whole request, in milliseconds. */
@@ -81,9 +89,17 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
   return new Server(options)
 }
 
-function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyReply) => void) {
+function createFastify(
+  { requestTimeoutMs, prefix }: { readonly requestTimeoutMs: number; readonly prefix: string },
+  onUnreadable: (reply: FastifyReply) => void,
+) {
   return fastify({
     logger: false,
+    // A proxy may pass a path on with or without the prefix.
+    rewriteUrl: ({ url = '' }) =>
+      prefix !== '' && (url === prefix || /^[/?]/.test(url.slice(prefix.length))) && url.startsWith(prefix)
+        ? `/${url.slice(prefix.length).replace(/^\//, '')}`
+        : url,
     bodyLimit: maxBodyBytes,
     exposeHeadRoutes: false,
     requestTimeout: requestTimeoutMs,
@@ -109,12 +125,16 @@ class Server implements AdminServer {
   /** The token that each request carried. */
   readonly #holders = new WeakMap<FastifyRequest, Token>()
   readonly #clients: Clients
+  readonly #browsers: Browsers
   readonly #openApi = JSON.stringify(adminOpenApi())
   #isRetired = false
 
   constructor(options: AdminServerOptions) {
     this.#options = options
-    this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
+    this.#browsers = new Browsers(options.browsers)
+    const { prefix } = this.#browsers
+    const { requestTimeoutMs } = options
+    this.#server = createFastify({ requestTimeoutMs, prefix }, (reply) => void this.#send(reply, unknownPath))
     this.#clients = new Clients(this.#server.server, options)
     this.#server.removeContentTypeParser('text/plain')
     this.#parseJson()
@@ -130,6 +150,9 @@ class Server implements AdminServer {
       this.#clients.hasRoom(request.raw, reply.raw)
         ? reply.type('application/json').send(this.#openApi)
         : this.#send(reply, unread),
+    )
+    addConsole(this.#server, { ...options.console, prefix }, (request, reply) =>
+      this.#clients.hasRoom(request.raw, reply.raw),
     )
     this.#server.setNotFoundHandler((_request, reply) => this.#send(reply, unknownPath))
     this.#server.setErrorHandler((error: FastifyError, _request, reply) =>
@@ -184,7 +207,7 @@ class Server implements AdminServer {
     request: FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, string> }>,
   ): Promise<AdminAnswer> {
     // The token may have ended while the body came.
-    const token = this.#tokenOf(request)
+    const token = route.isOpen === true ? nobody : this.#tokenOf(request)
     if (token === undefined || !mayDo(token, route.right)) return noToken
     const { params, query, body, headers } = request
     const { destination = '' } = params
@@ -196,26 +219,53 @@ class Server implements AdminServer {
       return missing('destination', destination)
     const conditions = { ifMatch: headers['if-match'], ifNoneMatch: headers['if-none-match'] }
     const isInForce = (): boolean => {
+      if (route.isOpen === true) return true
       const now = this.#tokenOf(request)
       return now !== undefined && mayDo(now, route.right)
     }
     const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
     if (key !== undefined && !isIdempotencyKey(key)) return badKey
-    const given = { params, query, body, conditions, idempotencyKey: key, token, isInForce }
+    const caller = this.#browsers.callerOf(approachOf(request))
+    const given = { params, query, body, conditions, idempotencyKey: key, token, caller, isInForce }
     const answer = await this.#options.calls[route.call](given)
     // What was only read isn't shown any more. What was done is told.
-    return route.right === 'read' && !isInForce() ? noToken : answer
+    return route.right === 'read' && route.status !== 204 && !isInForce() ? noToken : answer
   }
 
-  /** Finds the token of a request, if it is in force at this moment. */
-  #tokenOf({ headers }: FastifyRequest): Token | undefined {
-    const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(headers.authorization ?? '')?.[1]
-    return given === undefined ? undefined : this.#options.findToken(given)
+  /**
+   * Finds the token of a request, or that of its session, if it is in force at this moment. The cookie of a
+   * session doesn't count in a request that a page of another site has sent.
+   */
+  #tokenOf(request: FastifyRequest): Token | undefined {
+    const { authorization } = request.headers
+    if (authorization !== undefined) {
+      const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(authorization)?.[1]
+      return given === undefined ? undefined : this.#options.findToken(given)
+    }
+    const approach = approachOf(request)
+    const { secret } = this.#browsers.callerOf(approach)
+    return secret === undefined || this.#browsers.siteOf(approach) === 'foreign'
+      ? undefined
+      : this.#options.findSession(secret)
+  }
+
+  /**
+   * Returns true if a page of another site may have sent a request that changes something. With a token in
+   * its header, no such page has, because it doesn't know one.
+   */
+  #isFromOtherSite(request: FastifyRequest, { method, isOpen }: AdminRoute): boolean {
+    if (request.headers.authorization !== undefined || method === 'GET') return false
+    const approach = approachOf(request)
+    const site = this.#browsers.siteOf(approach)
+    if (isOpen === true || this.#browsers.callerOf(approach).secret === undefined) return site === 'foreign'
+    return site !== 'own'
   }
 
   #refusal(request: FastifyRequest, reply: FastifyReply): AdminAnswer | undefined {
     const route = request.routeOptions.config.admin
     if (route === undefined) return undefined
+    if (this.#isFromOtherSite(request, route)) return otherSite
+    if (route.isOpen === true) return this.#clients.hasRoom(request.raw, reply.raw) ? undefined : unread
     const token = this.#tokenOf(request)
     if (token === undefined) return noToken
     this.#holders.set(request, token)
@@ -239,7 +289,7 @@ class Server implements AdminServer {
       .code(status)
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers })
       .type(isProblem ? 'application/problem+json' : 'application/json')
-      .send(text)
+      .send(status === 204 ? undefined : text)
   }
 
   #answerOf(error: FastifyError): AdminAnswer {
@@ -290,6 +340,20 @@ function faultOf({ message, validation, validationContext = 'body' }: FastifyErr
   return typeof unknown === 'string'
     ? `${validationContext}${first?.instancePath ?? ''} has the unknown field ${JSON.stringify(unknown)}`
     : message
+}
+
+function approachOf({ method, headers, raw: { socket } }: FastifyRequest): Approach {
+  return { method, headers, socket }
+}
+
+/** Who uses an open route: nobody who may see anything. */
+const nobody: Token = {
+  name: '',
+  right: 'read',
+  digest: Buffer.alloc(0),
+  scope: { destinations: new Set() },
+  endsAtMs: undefined,
+  family: '',
 }
 
 function isIdempotencyKey(key: string | readonly string[]): key is string {

@@ -7,6 +7,7 @@ import { limited } from './limited.ts'
 const timeOrNull = { type: ['string', 'null'], format: 'date-time' }
 const conditions = ['failing', 'gone', 'auto_paused', 'paced', 'paused', 'unknown', 'healthy', 'off']
 const condition = {
+  title: 'Condition',
   type: 'string',
   enum: conditions,
   description:
@@ -85,6 +86,7 @@ const failingProperties = {
 const hooks = {
   type: 'array',
   items: {
+    title: 'HookState',
     type: 'object',
     required: ['id', 'origin', 'isGone', 'failing'],
     properties: {
@@ -105,6 +107,7 @@ const hooks = {
   },
 }
 const health = {
+  title: 'Health',
   type: 'object',
   description: 'What the workers know of it.',
   required: Object.keys(healthProperties),
@@ -148,6 +151,7 @@ const listProperties = {
   destinations: {
     type: 'array',
     items: {
+      title: 'ListedDestination',
       type: 'object',
       required: Object.keys(destinationProperties),
       properties: destinationProperties,
@@ -242,7 +246,7 @@ const objectOf = (properties: Readonly<Record<string, object>>, type: unknown = 
 })
 const statusProperties = {
   asOf,
-  workers: { type: 'array', items: objectOf(workerProperties) },
+  workers: { type: 'array', items: { title: 'Worker', ...objectOf(workerProperties) } },
   units: {
     ...objectOf({ told: { type: 'integer' }, of: { type: 'integer' } }, ['object', 'null']),
     description: 'How many units have an owner that tells, of how many. It is null if no worker tells.',
@@ -260,7 +264,7 @@ const statusProperties = {
   },
   attention: {
     type: 'array',
-    items: objectOf(attentionProperties),
+    items: { title: 'Attention', ...objectOf(attentionProperties) },
     description: 'The ten destinations that need attention most, the worst first.',
   },
   needAttention: { type: 'integer', description: 'How many destinations need attention.' },
@@ -283,7 +287,7 @@ export const statusRoutes: readonly AdminRoute[] = [
       'Shows what `sluice status` shows. The server answers from memory, also while Kafka is away: `asOf` says since when the picture is.',
     status: 200,
     answer: {
-      schema: objectOf(statusProperties),
+      schema: { title: 'Status', ...objectOf(statusProperties) },
       example: {
         asOf: '2026-07-29T09:30:02.000Z',
         workers: [

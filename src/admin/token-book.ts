@@ -36,6 +36,12 @@ export class TokenBook {
     return token
   }
 
+  /** Finds a token by its hash, in hexadecimal digits. It may have ended. */
+  withHash(hash: string): Token | undefined {
+    const ofFile = this.#options.ofFile().find(({ digest }) => digest.toString('hex') === hash)
+    return ofFile ?? this.#topic().get(hash)
+  }
+
   hasEnded({ endsAtMs }: Pick<Token, 'endsAtMs'>): boolean {
     return endsAtMs !== undefined && endsAtMs <= this.#now()
   }

@@ -11,6 +11,7 @@ const timeOrNull = { type: ['string', 'null'], format: 'date-time' }
 const mostNamed = 100
 
 export const scopeSchema = {
+  title: 'Scope',
   description:
     '`all`: the whole installation. Otherwise only destinations that have the label, and that are in the list, if these are given. A label also holds the sources that have it.',
   anyOf: [
@@ -94,7 +95,12 @@ export const tokenRoutes: readonly AdminRoute[] = [
         properties: {
           tokens: {
             type: 'array',
-            items: { type: 'object', required: Object.keys(listed), properties: listed },
+            items: {
+              title: 'ListedToken',
+              type: 'object',
+              required: Object.keys(listed),
+              properties: listed,
+            },
           },
           usesKnownSince: { ...time, description: 'When the process that answers was started.' },
         },

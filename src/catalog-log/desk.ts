@@ -40,7 +40,7 @@ export type Change = {
   /** All of these are made, or none. An object is named once. */
   readonly edits: readonly Edit[]
   readonly by: string
-  /** What the change is, in words, for the audit trail. */
+  /** What the change is, in words, for the audit trail. Empty: the trail doesn't have it. */
   readonly note?: string | undefined
   /** Makes the change at most once a day: the id of the change, and the digest of what is asked for. */
   readonly once?: Once | undefined
@@ -314,7 +314,7 @@ export class CatalogDesk {
       const made = { revision, changeId, atMs: Date.now(), by }
       const ofLog = { counts: { ...counts }, lineage, isAccepted }
       records.push(seals.head({ ...made, request: once?.request, ...ofLog }))
-      trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }))
+      if (note !== '') trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }))
       // A token that was revoked must not come back by an undo.
       const objects = differencesOf(accepted.filter(({ name }) => isEntry(name)))
       if (objects.length > 0)

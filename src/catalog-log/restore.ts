@@ -26,7 +26,9 @@ export function planRestore(
   const hasLater = (present.head?.revision ?? 0) > since
   const newer: ObjectName[] = []
   const edits: Edit[] = []
-  for (const [key, { kind, id, definition }] of exported.all) {
+  for (const [key, object] of exported.all) {
+    if (isSession(object)) continue
+    const { kind, id, definition } = object
     const name = { kind, id }
     // Throws here, and not while the change is made.
     definitions.plain(name, definition)
@@ -42,12 +44,21 @@ export function planRestore(
     else if (isRepair && now !== undefined) edits.push(again(now))
   }
   for (const [key, object] of present.all) {
+    if (isSession(object)) {
+      if (isRepair) edits.push(again(object))
+      continue
+    }
     if (exported.all.has(key)) continue
     newer.push({ kind: object.kind, id: object.id })
     if (what === 'replace') edits.push({ name: nameOf(object), op: 'remove', base: object.version })
     else if (isRepair) edits.push(again(object))
   }
   return { edits, newer, isRepair }
+}
+
+/** A session of a browser, or its one-time code. One that has ended must not come back. */
+function isSession(object: StoredObject): boolean {
+  return object.kind === 'token' && typeof object.definition['of'] === 'string'
 }
 
 function again(object: StoredObject): Edit {

@@ -6,10 +6,12 @@ import { addAdminCommands } from './admin-commands.ts'
 import { addAudienceCommands } from './audience/audience-commands.ts'
 import { addApplyCommand, addCatalogCommands } from './catalog/catalog-commands.ts'
 import { addConfigCommand } from './config-command.ts'
+import { addConsoleCommand } from './console-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
+import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
 import { addStatusCommand } from './status-command.ts'
@@ -30,6 +32,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addRoleCommands(tools)
   addStatusCommand(tools)
   addLogCommands(tools)
+  addRunbookCommand(tools)
   addTopicCommands(tools)
   addCatalogCommands(tools)
   addApplyCommand(tools)
@@ -39,6 +42,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addSourceCommands(tools)
   addDestinationCommands(tools)
   addAdminCommands(tools)
+  addConsoleCommand(tools)
   addTokenCommands(tools)
   addConfigCommand(tools)
   completion(program, { completionCommandName: 'completion' })
@@ -94,6 +98,7 @@ Examples:
   sluice log tail --failed                    what fails, as it does
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
+  sluice runbook SluiceLagGrows               what an alert means, and what to do
   sluice config                               the configuration in force, and where each value is from
 
 Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers): docs/configuration.md.`,

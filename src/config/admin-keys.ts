@@ -1,4 +1,4 @@
-import { duration, integer, optionalText, text, SECOND, MINUTE } from './key.ts'
+import { cidrs, duration, integer, isPlainUrl, optionalText, text, HOUR, MINUTE, SECOND } from './key.ts'
 
 export const adminKeys = {
   host: text({
@@ -21,5 +21,27 @@ export const adminKeys = {
     min: SECOND,
     max: 10 * MINUTE,
     description: 'How long a client may take to send a whole request to the admin API.',
+  }),
+  publicUrl: optionalText({
+    shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
+    description:
+      'The URL by which browsers reach `sluice admin` through a proxy, such as `https://ops.example.com/sluice`. Its path stands before all paths. The proxy may pass it on or leave it out. With `https`, the cookie of a session is sent only over TLS. Links to the console begin with it.',
+  }),
+  trustedProxies: cidrs({
+    default: [],
+    description:
+      'Address ranges of the proxies in front of `sluice admin`. `sluice admin` trusts their headers `X-Forwarded-For` and `X-Forwarded-Proto`. It limits wrong tokens by the last address in `X-Forwarded-For` that is not in one of these ranges.',
+  }),
+  sessionIdleTimeout: duration({
+    default: HOUR,
+    min: MINUTE,
+    max: 168 * HOUR,
+    description: 'After how long without use a session of the console ends. A page that is open uses it.',
+  }),
+  sessionTimeout: duration({
+    default: 12 * HOUR,
+    min: MINUTE,
+    max: 720 * HOUR,
+    description: 'How long after the sign-in a session of the console ends, however much it is used.',
   }),
 }

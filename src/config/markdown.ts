@@ -2,7 +2,7 @@ import { configKeys, type ConfigKey } from './schema.ts'
 
 const introduction = `# Configuration
 
-Generated from \`src/config/schema.ts\` by \`npm run generate\`.
+Generated from \`src/config/schema.ts\` by \`npm run generate\`. This page is for operators.
 
 You can set each key by an environment variable or a flag. For example, you can set \`kafka.groupId\` by
 \`SLUICE_KAFKA_GROUP_ID\` or \`--kafka-group-id\`. A flag takes precedence over a variable, and a variable over the

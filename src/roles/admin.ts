@@ -17,6 +17,7 @@ import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metric
 import { buildInfo } from '../telemetry/build-info.ts'
 import { type AtDesk, catalogCalls, deskCalls } from './catalog-calls.ts'
 import { catalogHistoryCalls } from './catalog-history-calls.ts'
+import { openConsole } from './console/open-console.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
@@ -86,6 +87,13 @@ export async function startAdmin({ config, log, parts, onFatal }: AdminOptions):
   log.info({ port: telemetry.port, adminPort: part.port }, 'admin started')
 }
 
+export type StartedAdmin = {
+  readonly port: number
+  readonly notReady: () => readonly string[]
+  /** Makes a code that signs in to the console once, within a minute, as the holder of a token. */
+  readonly codeOf: (token: Token) => Promise<string>
+}
+
 /** Starts the server of the admin API, but not the port for metrics and probes. */
 export async function startAdminPart({
   config,
@@ -110,7 +118,7 @@ export async function startAdminPart({
    * process.
    */
   logQuery?: LogQuery | undefined
-}): Promise<{ port: number; notReady(): readonly string[] }> {
+}): Promise<StartedAdmin> {
   const ofDesks = { config, log, role, say: (line: string) => log.warn(line), onOther: onFatal }
   const desk = await openReplayDesk({ ...ofDesks, catalog })
   parts.defer(() => within(leaveMs, desk.stop()))
@@ -125,6 +133,7 @@ export async function startAdminPart({
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role, topic })
+  const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -135,13 +144,16 @@ export async function startAdminPart({
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
       ...callsAtDesk(deskCalls(catalogDesk, config, log), catalog),
       ...deliveryLog.calls,
+      ...console.calls,
     },
     findToken: (given) => book.find(given),
+    ...console.ofServer,
     sees: (scope, id) => sees(scope, catalog(), id),
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
-  return serve(server, { config, parts, obstacles: () => watch.obstacles() })
+  const served = await serve(server, { config, parts, obstacles: () => watch.obstacles() })
+  return { ...served, codeOf: (token) => console.codeOf(token) }
 }
 
 /** Lets the server listen. It is not ready from the moment at which it stops. */

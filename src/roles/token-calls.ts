@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type AdminAnswer, done, missing, problem } from '../admin/problem.ts'
 import { covers, isScoped, narrowed, readScope, scopeData, sees, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
@@ -8,7 +7,13 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
-import { defaultLastsMs, makeToken, removeToken, type TokenOrder } from './operations/token-desk.ts'
+import {
+  defaultLastsMs,
+  makeToken,
+  removeToken,
+  type TokenOrder,
+  untilRead,
+} from './operations/token-desk.ts'
 import { whileInForce } from './catalog-calls.ts'
 import { asked, type Log } from './replay-calls.ts'
 import type { CatalogTopic } from './catalog/followed-topic.ts'
@@ -27,8 +32,6 @@ type Calls = Pick<AdminCalls, 'list_tokens' | 'create_token' | 'remove_token'>
 
 /** The most tokens in the topic, and the most that those with one scope may make. */
 const mostTokens = { inTopic: 20_000, ofScope: 200 } as const
-/** How long a call waits until this process has read its own change, in milliseconds. */
-const readWithinMs = 5_000
 
 /** Creates the handlers of the calls that make, list and revoke tokens. */
 export function tokenCalls(options: TokenCallsOptions): Calls {
@@ -68,7 +71,7 @@ class TokenCalls {
       if ('status' in order) return order
       const { token: text, kept, answer } = await makeToken(desk, order)
       if (answer.ok) {
-        await this.#read(answer.revision)
+        await untilRead(this.#options.topic, answer.revision)
         return done({ token: text, ...madeData(kept) }, 201)
       }
       return answer.kind === 'outdated' ? problem('conflict', isTaken(order.name)) : refusedChange(answer)
@@ -84,7 +87,7 @@ class TokenCalls {
       if (token === undefined) return missing('token', name)
       const answer = await removeToken(desk, token, by)
       if (answer.ok) {
-        await this.#read(answer.revision)
+        await untilRead(this.#options.topic, answer.revision)
         return done({ name, what: 'removed' })
       }
       return answer.kind === 'missing' ? missing('token', name) : refusedChange(answer)
@@ -139,13 +142,6 @@ class TokenCalls {
     const { desk, config, log } = this.#options
     if (desk === undefined) return Promise.resolve(problem('conflict', onlyInTopic(config)))
     return asked(log, work(whileInForce(desk, isInForce)), (answer) => answer, unanswered)
-  }
-
-  /** Waits until this process has read its change, so that it holds when the answer comes. */
-  async #read(revision: number): Promise<void> {
-    const untilMs = performance.now() + readWithinMs
-    const { topic } = this.#options
-    while ((topic?.revision() ?? Infinity) < revision && performance.now() < untilMs) await delay(5)
   }
 }
 

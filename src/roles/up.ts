@@ -6,7 +6,7 @@ import { newKeyLine } from '../catalog-log/keys.ts'
 import { settingsOf } from '../config/describe.ts'
 import type { Config } from '../config/schema.ts'
 import { type RunningKafka, startKafka } from '../development/kafka.ts'
-import { adminAddress, startAdminPart } from './admin.ts'
+import { adminAddress, type StartedAdmin, startAdminPart } from './admin.ts'
 import { openTokens } from './admin-tokens.ts'
 import { clientOf, openKafka } from './start/ask-kafka.ts'
 import { refuseFaultyCatalog } from './catalog/open-catalog.ts'
@@ -51,6 +51,8 @@ type Started = {
    * could use it.
    */
   adminPort: number | undefined
+  /** Makes a code that signs in to the console. */
+  codeOf: StartedAdmin['codeOf'] | undefined
   /** A write key of the catalog. */
   writeKey: string | undefined
 }
@@ -96,8 +98,12 @@ async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
     settings: settingsOf(development),
   })
   parts.defer(async () => removeRunning(pid))
-  const key = writeKey ?? started.writeKey
-  for (const notice of developmentNotice(development, started, { token, writeKey: key })) say(notice)
+  const secrets = {
+    token,
+    writeKey: writeKey ?? started.writeKey,
+    code: tokens[0] && (await started.codeOf?.(tokens[0])),
+  }
+  for (const notice of developmentNotice(development, started, secrets)) say(notice)
 }
 
 /** Returns the settings with those that are the same in every Sluice for development, whatever is set. */
@@ -209,7 +215,7 @@ async function startRoles(
   log.info({ port: httpPort, gatewayPort }, 'gateway started')
   if (admin !== undefined) log.info({ port: httpPort, adminPort: admin.port }, 'admin started')
   const writeKey = [...catalog().sources.values()].find(({ enabled }) => enabled)?.writeKeys[0]
-  return { httpPort, gatewayPort, adminPort: admin?.port, writeKey }
+  return { httpPort, gatewayPort, adminPort: admin?.port, codeOf: admin?.codeOf, writeKey }
 }
 
 /** Starts the index of the delivery log, if the worker writes that log. */
@@ -230,7 +236,15 @@ async function startIndex(
 function developmentNotice(
   { kafka: { brokers }, catalog, kafka: { topicPrefix } }: Config,
   { httpPort, gatewayPort, adminPort }: Started,
-  { token, writeKey = 'WRITE_KEY' }: { readonly token: string; readonly writeKey: string | undefined },
+  {
+    token,
+    writeKey = 'WRITE_KEY',
+    code = '',
+  }: {
+    readonly token: string
+    readonly writeKey: string | undefined
+    readonly code: string | undefined
+  },
 ): string[] {
   const isInTopic = catalog.source === 'topic'
   const place = isInTopic
@@ -242,6 +256,7 @@ function developmentNotice(
     `  Kafka    ${brokers.join(',')}   data in ${dataDir}`,
     `  gateway  http://127.0.0.1:${gatewayPort}   Segment's tracking API; /docs tells more`,
     `  admin    http://127.0.0.1:${adminPort ?? ''}/openapi.json   with Authorization: Bearer ${token}`,
+    `  console  http://127.0.0.1:${adminPort ?? ''}/console/#code=${code}   signs in once, within a minute; later: npx sluice console`,
     `  metrics  http://127.0.0.1:${httpPort}/metrics`,
     `  catalog  ${place}`,
     `  try      curl http://127.0.0.1:${gatewayPort}/v1/track -u ${writeKey}: -d '{"userId":"u1","event":"Hello"}'`,

@@ -18,7 +18,7 @@ export type BuildInfo = {
 export type Commit = Omit<BuildInfo, 'version'>
 
 /** The folder of package.json. All files of a build are in `dist`. */
-const root = new URL(import.meta.url.endsWith('.ts') ? '../../' : '../', import.meta.url)
+export const packageFolder = new URL(import.meta.url.endsWith('.ts') ? '../../' : '../', import.meta.url)
 /**
  * The file with the build's information. `npm run build` writes it into `dist`. A checkout has no such file.
  */
@@ -29,12 +29,12 @@ const noted = new URL('build.json', import.meta.url)
  * asks git, which takes 20 ms.
  */
 export function buildInfo(): BuildInfo {
-  const { version } = readJson(new URL('package.json', root))
+  const { version } = readJson(new URL('package.json', packageFolder))
   if (existsSync(noted)) {
     const { commit, date } = readJson(noted)
     return { version: String(version), commit: String(commit), date: String(date) }
   }
-  return { version: String(version), ...commitOf(root) }
+  return { version: String(version), ...commitOf(packageFolder) }
 }
 
 /**

@@ -75,7 +75,7 @@ describe('the rules', () => {
       expect(['critical', 'warning'], `${alert}`).toContain(labels?.['severity'])
       expect(annotations?.['summary'], `${alert}`).toMatch(/\.$/)
       expect(annotations?.['description'], `${alert}`).toMatch(/\.$/)
-      const runbook = annotations?.['runbook'] ?? ''
+      const runbook = runbookOf(annotations)
       expect(runbooks, `${alert}`).toContain(runbook)
       expect(read(runbook), `${alert}`).toContain(`\`${alert}\``)
     }
@@ -122,6 +122,11 @@ const sections = [
   'What to do',
   'How to know that it is over',
 ]
+/** Returns the path of an alert's runbook. The alert names the command that prints it. */
+function runbookOf(annotations: Readonly<Record<string, string>> | undefined): string {
+  return (annotations?.['runbook'] ?? '').replace(/^sluice runbook (.+)$/, 'deploy/runbooks/$1.md')
+}
+
 /** The commands, apart from `sluice`, that runbooks may use. Operators have these commands. */
 const tools = new Set([
   'kubectl',
@@ -135,7 +140,7 @@ const tools = new Set([
 
 describe('the runbooks', () => {
   test('each is of an alert, and has all of its sections', () => {
-    const named = new Set(alerts.map(({ annotations }) => annotations?.['runbook']))
+    const named = new Set(alerts.map(({ annotations }) => runbookOf(annotations)))
     expect(runbooks.filter((file) => !named.has(file))).toEqual([])
     for (const file of runbooks) {
       const titles = [...read(file).matchAll(/^## (.*)$/gm)].map(([, title]) => title)

@@ -59,6 +59,31 @@ describe('the rules of a release', () => {
     expect(await notRecorded(tools, resources, [...other, ...isGone], missed)).toBe('')
   })
 
+  test('name the failing destinations of the release alone, in a namespace that it shares', async () => {
+    const resources = await rendered(...on)
+    const series = [
+      ...failing('release-sluice-worker-0', 'crm'),
+      ...failing('other-sluice-worker-0', 'theirs'),
+    ]
+    const alert = (await alertsOf()).find((one) => one.alert === 'SluiceEndpointFailing')
+    const { summary: _, ...annotations } = alert?.annotations ?? {}
+    const expected = {
+      alertname: 'SluiceEndpointFailing',
+      eval_time: '10m',
+      exp_alerts: [
+        {
+          exp_labels: { namespace: 'sluice', release: 'release', severity: 'warning' },
+          exp_annotations: {
+            ...annotations,
+            summary: 'Most requests to a URL of a destination have failed for 1h 10m 1s.',
+            destinations: 'crm (for 1h 0m 0s) ',
+          },
+        },
+      ],
+    }
+    expect(await notRecorded({ ...tools, alerts: [expected] }, resources, series, [])).toBe('')
+  })
+
   test('name the page of a runbook by its URL, which the chart has as well', async () => {
     const base = 'https://git.example/sluice/deploy/runbooks/'
     for (const { alert, annotations } of await alertsOf(
@@ -66,8 +91,9 @@ describe('the rules of a release', () => {
       `metrics.prometheusRule.runbookBaseUrl=${base}`,
     )) {
       const { runbook = '', runbook_url: url } = annotations
-      expect(url, `${alert}`).toBe(`${base}${runbook.replace('deploy/runbooks/', '')}`)
-      expect(existsSync(join(chart, runbook.replace('deploy', 'files'))), `${alert}`).toBe(true)
+      const page = `${runbook.replace('sluice runbook ', '')}.md`
+      expect(url, `${alert}`).toBe(`${base}${page}`)
+      expect(existsSync(join(chart, 'files/runbooks', page)), `${alert}`).toBe(true)
     }
   })
 
@@ -129,4 +155,13 @@ function info(pod: string, role: string, values = '1x40') {
 
 function catalog(pod: string, version: string) {
   return told('sluice_catalog_info', `pod="${pod}",version="${version}"`, '1x40')
+}
+
+/** Returns the series of a pod that has failed to reach a destination for an hour. */
+function failing(pod: string, destination: string) {
+  const instance = `pod="${pod}",instance="${pod}:9400"`
+  return [
+    told('sluice_breaker_open_seconds', instance, '3601+60x40'),
+    told('sluice_failing_destination_seconds', `${instance},destination="${destination}"`, '3600x40'),
+  ]
 }

@@ -296,6 +296,30 @@ describe('volumes of one’s own', () => {
   })
 })
 
+test('containers that people add are in each pod, after its own, and relabelings in the ServiceMonitor', async () => {
+  const resources = await rendered('-f', setOf('additions'))
+  const pods = podsOf(resources)
+  expect(pods).toHaveLength(5)
+  for (const { containers, ...pod } of pods) {
+    const [own, ...added] = containers.map(({ name }) => name)
+    expect([own, ...added]).toEqual(own === 'topics' ? ['topics'] : [own, 'logs'])
+    expect(pod).toMatchObject({ initContainers: [{ name: 'proxy', restartPolicy: 'Always' }] })
+  }
+  const { metadata, spec } = only(resources, 'ServiceMonitor')
+  expect(metadata).toMatchObject({
+    labels: { release: 'prometheus' },
+    annotations: { 'example.com/team': 'data' },
+  })
+  expect(spec['endpoints']).toEqual([
+    expect.objectContaining({
+      interval: '30s',
+      scrapeTimeout: '10s',
+      relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }],
+      metricRelabelings: [{ sourceLabels: ['__name__'], regex: 'nodejs_.+', action: 'drop' }],
+    }),
+  ])
+})
+
 const jobOf = async (...args: readonly string[]) => podOf(only(await rendered(...args), 'Job'))
 
 describe('the Job that makes the topics', () => {

@@ -39,7 +39,8 @@ try {
 function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools): Check[] {
   const rules = found('deploy/prometheus/*.rules.yaml')
   const workflows = found('.github/workflows/*.yml')
-  const yamls = ['docker-compose.yml', ...workflows, ...found('deploy/**/*.{yaml,yml}')].filter(
+  const templates = found('.github/ISSUE_TEMPLATE/*.yml')
+  const yamls = ['docker-compose.yml', ...workflows, ...templates, ...found('deploy/**/*.{yaml,yml}')].filter(
     (file) => !file.startsWith(`${chart}/templates`),
   )
   return [
@@ -66,7 +67,8 @@ function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools
 
 function chartChecks(all: Tools): Check[] {
   const { helm } = all
-  const sets = found(`${chart}/ci/*-values.yaml`)
+  const required = `${chart}/ci/minimal-values.yaml`
+  const sets = [...found(`${chart}/ci/*-values.yaml`), ...found('deploy/examples/*.yaml')]
   const custom = writeCustomSchemas(all.customResources, scratch)
   const schemas = new Map(
     kubernetesVersions.map((version) => [
@@ -78,12 +80,14 @@ function chartChecks(all: Tools): Check[] {
     { name: 'the chart has the version of package.json', run: sameVersion },
     ...sets.map((set) => ({
       name: `helm lint -f ${set}`,
-      run: () => runTool(helm, ['lint', '--strict', '--kube-version', newest, '-f', set, chart]),
+      run: () =>
+        runTool(helm, ['lint', '--strict', '--kube-version', newest, '-f', required, '-f', set, chart]),
     })),
     ...sets.flatMap((set) =>
       kubernetesVersions.map((version) => ({
         name: `helm template -f ${set} for Kubernetes ${version}`,
-        run: () => validated(all, { set, version, folders: [schemas.get(version) ?? '', custom] }),
+        run: () =>
+          validated(all, { sets: [required, set], version, folders: [schemas.get(version) ?? '', custom] }),
       })),
     ),
     { name: 'helm package', run: () => runTool(helm, ['package', chart, '--destination', scratch]) },
@@ -96,7 +100,7 @@ function chartChecks(all: Tools): Check[] {
  */
 async function validated(
   { helm, kubeconform }: Tools,
-  { set, version, folders }: { set: string; version: string; folders: readonly string[] },
+  { sets, version, folders }: { sets: readonly string[]; version: string; folders: readonly string[] },
 ): Promise<Ran> {
   const rendered = await runTool(helm, [
     'template',
@@ -106,8 +110,7 @@ async function validated(
     'sluice',
     '--kube-version',
     version,
-    '-f',
-    set,
+    ...sets.flatMap((set) => ['-f', set]),
   ])
   if (!rendered.isOk) return rendered
   const file = join(scratch, 'rendered.yaml')

@@ -71,7 +71,12 @@ function dataOf(kind: 'Secret' | 'ConfigMap', name: string, { resources }: Place
   return Object.fromEntries(Object.entries(found.data ?? {}).map(([key, text]) => [key, decode(text)]))
 }
 
-type Source = { name?: string; secretName?: string; claimName?: string }
+type Source = {
+  name?: string
+  secretName?: string
+  claimName?: string
+  items?: { key: string; path: string }[]
+}
 
 function folderOf(name: string, volume: Volume | undefined, place: Place): string {
   const claim: Source = volume?.['persistentVolumeClaim'] ?? {}
@@ -83,8 +88,20 @@ function folderOf(name: string, volume: Volume | undefined, place: Place): strin
   if (map.name !== undefined) projectConfigMap(from, dataOf('ConfigMap', map.name, place))
   const secret: Source = volume?.['secret'] ?? {}
   if (secret.secretName !== undefined)
-    projectConfigMap(from, dataOf('Secret', secret.secretName, place), 0o440)
+    projectConfigMap(from, chosen(dataOf('Secret', secret.secretName, place), secret), 0o440)
   return from
+}
+
+/** Returns the chosen keys of a Secret under their paths. Throws if one is missing: a pod would then never start. */
+function chosen(data: Record<string, string>, { secretName, items }: Source): Record<string, string> {
+  if (items === undefined) return data
+  return Object.fromEntries(
+    items.map(({ key, path }) => {
+      const text = data[key]
+      if (text === undefined) throw new Error(`the Secret ${secretName} has no key ${key}`)
+      return [path, text]
+    }),
+  )
 }
 
 /** Gives a folder, and all that is in it, to the group that the processes of the pod are in. */

@@ -126,6 +126,8 @@ test('a release is prepared, tried, made and tagged; its files are whole, and sa
 
   const { text: chart } = await runTool(helm, ['show', 'chart', join(folder, 'sluice-chart-9.8.7.tgz')])
   expect(chart).toMatch(/^appVersion: 9\.8\.7$/m)
+  const { text: values } = await runTool(helm, ['show', 'values', join(folder, 'sluice-chart-9.8.7.tgz')])
+  expect(values).toContain('runbookBaseUrl: https://git.example/team/sluice/blob/v9.8.7/deploy/runbooks\n')
   const { text: packed } = await runTool('tar', [
     '-xOzf',
     join(folder, 'sluice-9.8.7.tgz'),

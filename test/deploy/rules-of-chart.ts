@@ -10,13 +10,15 @@ export function told(name: string, labels: string, values: string) {
   return { series: `${name}{namespace="sluice",${labels}}`, values }
 }
 
+/** The time between two samples and between two evaluations, and alerts that are expected with their annotations. */
+type Suite = { every?: string; alerts?: readonly object[] }
+
 /**
  * Lets promtool compare the series that the rules of the chart record with the expected series. Returns the
- * differences as a text, which is empty if there are none. `every` is the time between two samples and
- * between two evaluations of the rules.
+ * differences as a text, which is empty if there are none.
  */
 export async function notRecorded(
-  { promtool, every = '1m' }: Pick<Tools, 'promtool'> & { every?: string },
+  { promtool, every = '1m', alerts = [] }: Pick<Tools, 'promtool'> & Suite,
   resources: readonly Resource[],
   series: readonly object[],
   expected: readonly object[],
@@ -26,7 +28,7 @@ export async function notRecorded(
   const suite = {
     rule_files: ['rules.json'],
     evaluation_interval: every,
-    tests: [{ interval: every, input_series: series, promql_expr_test: expected }],
+    tests: [{ interval: every, input_series: series, promql_expr_test: expected, alert_rule_test: alerts }],
   }
   writeFileSync(join(folder, 'rules.json'), JSON.stringify(only(resources, 'PrometheusRule').spec))
   writeFileSync(join(folder, 'suite.json'), JSON.stringify(suite))

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
+import { readTokens } from '../../src/admin/tokens.ts'
 import { freePorts } from '../../src/development/free-ports.ts'
 import { randomPrefix, testKafka } from '../support/kafka.ts'
 import { startSchemaRegistry } from '../support/schema-registry.ts'
@@ -13,6 +15,8 @@ const root = resolve(import.meta.dirname, '../..')
 const composeText = readFileSync(join(root, 'docker-compose.yml'), 'utf8')
 
 type Service = {
+  restart?: string
+  ports?: string[]
   command?: string[]
   environment?: Record<string, string | number>
   healthcheck?: { test: string[] }
@@ -39,6 +43,27 @@ describe('docker-compose.yml', () => {
     )
     expect(without).toEqual([])
     expect(new Set(awaited)).toEqual(new Set(['topics']))
+  })
+
+  test('starts every service again, but the one whose end is awaited', () => {
+    const without = Object.entries(services).filter(([, { restart }]) => restart !== 'unless-stopped')
+    expect(without.map(([name]) => name)).toEqual(['topics'])
+  })
+
+  test('gives each port of this machine to one service, and leaves 3000 to the webhook of the README', () => {
+    const ports = Object.values(services).flatMap(({ ports: all = [] }) =>
+      all.map((port) => port.split(':')[1]),
+    )
+    expect(ports).toHaveLength(new Set(ports).size)
+    expect(ports).not.toContain('3000')
+  })
+
+  test('has an admin API that takes the token which its head names', () => {
+    const [, token = ''] = /Bearer (\S+)'/.exec(composeText) ?? []
+    const read = readTokens(readFileSync(join(root, 'deploy/compose/admin-tokens'), 'utf8'))
+    if (!read.ok) throw new Error(read.problem)
+    const digest = createHash('sha256').update(token).digest()
+    expect(read.tokens.map((one) => one.digest.equals(digest))).toEqual([true])
   })
 
   test('delivers the first curl that it names, signed, with the settings and the catalog that it gives', async () => {

@@ -92,6 +92,13 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
   const health = await fetch(`${admin}/v1/health`, { headers: { authorization: `Bearer ${token}` } })
   expect(await health.json()).toMatchObject({ status: 'ok', token: { name: 'developer', right: 'admin' } })
   expect((await fetch(`${admin}/v1/health`)).status).toBe(401)
+  const [, code = ''] = /^ {2}console +http:\S+\/console\/#code=(\S+) /m.exec(first.said) ?? []
+  const signIn = { method: 'POST', headers: { 'content-type': 'application/json' } }
+  const signedIn = await fetch(`${admin}/v1/session`, { ...signIn, body: JSON.stringify({ code }) })
+  expect([signedIn.status, signedIn.headers.get('set-cookie')]).toEqual([
+    204,
+    expect.stringMatching(/^sluice-\d+=sluice_session_\S+; Path=\/; HttpOnly; SameSite=Strict$/),
+  ])
   const [metrics = ''] = /http:\S+\/metrics$/m.exec(first.said) ?? []
   expect((await fetch(metrics)).status).toBe(200)
   for (const url of [metrics, first.origin, admin])

@@ -67,6 +67,11 @@ describe('the image', () => {
     expect(said).toContain(`(commit ${commit.slice(0, 12)}`)
   })
 
+  test('prints the runbooks of its version', async () => {
+    const said = await runContainer(image, { args: ['runbook', 'SluiceLagGrows'], env: {} })
+    expect(said).toContain('## What to do')
+  })
+
   test('holds what runs: no npm, no compiler, no sources, no packages of development, and adds less than 175 MB', () => {
     const commands = globSync(['usr/bin/*', 'usr/local/bin/*', 'usr/sbin/*'], { cwd: image.tree })
     expect(commands).toContain('usr/local/bin/node')

@@ -8,6 +8,7 @@ const wholeToken = {
   scope: everything,
   endsAtMs: undefined,
   family: 'ann',
+  digest: Buffer.alloc(32),
 } as const
 
 /** Returns a request to the admin API, as its server hands it to a call. */
@@ -18,6 +19,7 @@ export function adminRequest(given: Partial<AdminRequest> = {}): AdminRequest {
     body: undefined,
     conditions: { ifMatch: undefined, ifNoneMatch: undefined },
     token: wholeToken,
+    caller: { address: '127.0.0.1', secret: undefined, keep: () => ({}) },
     isInForce: () => true,
     ...given,
   }

@@ -48,6 +48,7 @@ export const someValues = fc.record(
       {},
       { ssl: true, tls: { existingSecret: 'kafka-tls', certKey: 'tls.crt', keyKey: 'tls.key' } },
       { ssl: true, sasl: { mechanism: 'scram-sha-512', existingSecret: 'kafka-login' } },
+      { ssl: true, tls: { caSecret: 'kafka-ca' } },
       { ssl: true, sasl: { mechanism: 'oauthbearer', existingSecret: 'kafka-client' } },
     ),
     worker: fc.record(

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { RequestAddress } from './browser.ts'
-import { plainAddress, proxiesIn } from './client-address.ts'
+import { plainAddress, proxiesIn } from '../../http/client-address.ts'
 import type { Client } from '../calls/tracking.ts'
 
 /** Determines the addresses only if they are needed, because most requests need none or only one of them. */

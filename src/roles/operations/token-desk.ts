@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { scopeText } from '../../admin/scope.ts'
 import { type KeptToken, newSecret, storedToken, type Token } from '../../admin/tokens.ts'
 import type { ObjectName } from '../../catalog-log/names.ts'
@@ -6,6 +7,9 @@ import type { OpenedDesk } from './catalog-desk.ts'
 
 /** How long a token lasts if nobody says how long, in milliseconds: 90 days. */
 export const defaultLastsMs = 90 * 24 * 3_600_000
+
+/** How long a call waits until this process has read its own change, in milliseconds. */
+const readWithinMs = 5_000
 
 /** What a new token is to be. */
 export type TokenOrder = Pick<KeptToken, 'name' | 'right' | 'scope' | 'endsAtMs' | 'family'> & {
@@ -33,6 +37,15 @@ export function removeToken(
 ): Promise<ChangeAnswer> {
   const edit = { name: tokenName(token.name), op: 'remove' } as const
   return desk.change({ edits: [edit], by, note: `-${tokenText(token)}` })
+}
+
+/** Waits until this process has read its own change, so that the change holds when its answer comes. */
+export async function untilRead(
+  topic: { readonly revision: () => number } | undefined,
+  revision: number,
+): Promise<void> {
+  const untilMs = performance.now() + readWithinMs
+  while ((topic?.revision() ?? Infinity) < revision && performance.now() < untilMs) await delay(5)
 }
 
 /** Describes a token for the audit trail: its name, right, scope and end. */

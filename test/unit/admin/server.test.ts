@@ -1,11 +1,12 @@
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { adminOpenApi } from '../../../src/admin/openapi.ts'
 import { done } from '../../../src/admin/problem.ts'
 import { adminRoutes } from '../../../src/admin/routes.ts'
-import { type AdminCalls, createAdminServer } from '../../../src/admin/server.ts'
+import type { AdminCalls } from '../../../src/admin/server.ts'
 import { createToken, findToken, readTokens } from '../../../src/admin/tokens.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
+import { serveAdmin } from '../../support/serve-admin.ts'
 
 const { token, line } = createToken('ann', 'admin')
 const authorization = `Bearer ${token}`
@@ -20,19 +21,13 @@ async function serve({
   const read = readTokens(line)
   if (!read.ok) throw new Error(read.problem)
   const calls: unknown = Object.fromEntries(adminRoutes.map(({ call }) => [call, answer]))
-  const server = createAdminServer({
+  return serveAdmin({
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the routes have all calls
     calls: calls as AdminCalls,
     findToken: (given) => (isInForce() ? findToken(read.tokens, given) : undefined),
-    sees: () => true,
     requestTimeoutMs,
     onAnswered,
-    onFault(error) {
-      throw error
-    },
   })
-  onTestFinished(() => server.stop(0))
-  return server.listen({ host: '127.0.0.1', port: 0 })
 }
 
 /** Sends a text over a connection, and returns all that comes back until the server closes it. */

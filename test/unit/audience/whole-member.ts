@@ -139,6 +139,7 @@ export class Member {
       judge: (waiting) => this.#judge(waiting),
       needsBackfill: (to, spaceId) => {
         if (!this.owner.isKilled) world.behind.add(`${to} ${spaceId}`)
+        return undefined
       },
       now: () => world.log.nowMs,
     })

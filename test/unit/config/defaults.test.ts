@@ -44,7 +44,16 @@ test('every key has its default when nothing is set', () => {
       development: false,
     },
     worker: { processes: 'auto' },
-    admin: { host: '127.0.0.1', port: 9420, tokensFile: undefined, requestTimeoutMs: 30_000 },
+    admin: {
+      host: '127.0.0.1',
+      port: 9420,
+      tokensFile: undefined,
+      requestTimeoutMs: 30_000,
+      publicUrl: undefined,
+      trustedProxies: [],
+      sessionIdleTimeoutMs: 3_600_000,
+      sessionTimeoutMs: 43_200_000,
+    },
     gateway: {
       host: '0.0.0.0',
       port: 8080,

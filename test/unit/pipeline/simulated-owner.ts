@@ -147,6 +147,7 @@ export class Owner {
       judge: (waiting) => new Promise((answer) => unit.ask({ owner: this, waiting, answer })),
       needsBackfill: (to, spaceId) => {
         if (!this.isDead) unit.behind.add(stateKeyOf(to, spaceId.replace('space-', '')))
+        return undefined
       },
       now: () => unit.nowMs,
     })

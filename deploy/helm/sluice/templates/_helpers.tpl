@@ -162,13 +162,26 @@ autoscaler pauses at 0, and only the field starts pods again.
 {{- if not (has .Values.kafka.sasl.mechanism (list "none" "aws-iam")) }}true{{ end -}}
 {{- end -}}
 
+{{/* Renders those keys of a Secret that a pod needs. The Secrets of other products also have keys that no pod should have. */}}
+{{- define "sluice.items" -}}
+items:
+  {{- range without . "" }}
+  - { key: {{ . | quote }}, path: {{ . | quote }} }
+  {{- end }}
+{{- end -}}
+
 {{/* Renders the variables of a login to Kafka: the user name or client id, and the file with the password or client secret. */}}
 {{- define "sluice.login" }}
+{{- $secret := required "kafka.sasl.existingSecret is empty: name an existing Secret with the login" .of.existingSecret }}
 - name: {{ .id }}
+  {{- if get . "is" }}
+  value: {{ .is | quote }}
+  {{- else }}
   valueFrom:
     secretKeyRef:
-      name: {{ required "kafka.sasl.existingSecret is empty: name an existing Secret with the login" .of.existingSecret }}
+      name: {{ $secret }}
       key: {{ .idKey }}
+  {{- end }}
 - name: {{ .secret }}
   value: /etc/sluice-kafka/login/{{ .secretKey }}
 {{- end -}}
@@ -206,8 +219,10 @@ SLUICE_TOPICS_MIN_INSYNC: topics.minInsync
 SLUICE_TOPICS_PARTITIONS: topics.partitions
 SLUICE_TOPICS_REPLICATION: topics.replication
 SLUICE_WORKER_PROCESSES: worker.processes
-{{- if .Values.kafka.tls.existingSecret }}
+{{- if or .Values.kafka.tls.existingSecret .Values.kafka.tls.caSecret }}
 SLUICE_KAFKA_CA_FILE: kafka.tls
+{{- end }}
+{{- if .Values.kafka.tls.existingSecret }}
 SLUICE_KAFKA_CERT_FILE: kafka.tls
 SLUICE_KAFKA_KEY_FILE: kafka.tls
 {{- end }}
@@ -273,12 +288,14 @@ SLUICE_INDEX_PORT: 9410
 {{- with index $ports $name -}}
 {{- fail (printf "settings.%s: containers, probes and Services of the chart have the port %v. Remove this setting. The ports for clients are gateway.service.port and admin.service.port" $name .) -}}
 {{- end -}}
+{{- include "sluice.refuseUnknown" (dict "root" $ "where" "settings." "name" $name) -}}
 {{- end -}}
 {{- range .Values.extraEnv -}}
 {{- $name := .name -}}
 {{- with index $computed $name -}}
 {{- fail (printf "extraEnv: the chart sets %s itself, together with other parts that have to match it. Use %s instead" $name .) -}}
 {{- end -}}
+{{- include "sluice.refuseUnknown" (dict "root" $ "where" "extraEnv: " "name" $name) -}}
 {{- if hasKey $ports $name -}}
 {{- fail (printf "extraEnv: containers, probes and Services of the chart have the port %v. Remove %s" (index $ports $name) $name) -}}
 {{- end -}}
@@ -288,6 +305,31 @@ SLUICE_INDEX_PORT: 9410
 {{- if and (eq $name "NODE_EXTRA_CA_CERTS") $.Values.trustedCertificates.existingConfigMap -}}
 {{- fail "extraEnv: the chart sets NODE_EXTRA_CA_CERTS itself, since trustedCertificates.existingConfigMap is set. Put all certificates into that ConfigMap" -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Refuses a variable that no setting has: (dict "root" . "where" "settings." "name" "SLUICE_X"). It names the setting that is spelled most like it:
+the one with the fewest letters between the common beginning and the common end.
+*/}}
+{{- define "sluice.refuseUnknown" -}}
+{{- $known := .root.Files.Get "files/settings.txt" | trim | splitList "\n" -}}
+{{- if and (hasPrefix "SLUICE_" .name) (not (has .name $known)) -}}
+{{- $given := .name -}}
+{{- $best := "" -}}
+{{- $fewest := 4 -}}
+{{- range $one := $known -}}
+{{- $short := min (len $one) (len $given) | int -}}
+{{- $ahead := 0 -}}
+{{- $behind := 0 -}}
+{{- range $count := untilStep 1 (add1 $short | int) 1 -}}
+{{- if hasPrefix (substr 0 $count $given) $one }}{{ $ahead = $count }}{{ end -}}
+{{- if hasSuffix (substr (sub (len $given) $count | int) (len $given) $given) $one }}{{ $behind = $count }}{{ end -}}
+{{- end -}}
+{{- $apart := sub (max (len $one) (len $given)) (min $short (add $ahead $behind)) | int -}}
+{{- if lt $apart $fewest }}{{ $best = $one }}{{ $fewest = $apart }}{{ end -}}
+{{- end -}}
+{{- fail (printf "%s%s: there is no such setting. %s" .where .name ($best | empty | ternary "docs/configuration.md lists all of them" (printf "Did you mean %s?" $best))) -}}
 {{- end -}}
 {{- end -}}
 
@@ -301,8 +343,12 @@ SLUICE_INDEX_PORT: 9410
 - name: SLUICE_KAFKA_SSL
   value: {{ .Values.kafka.ssl | quote }}
 {{- with .Values.kafka.tls }}
+{{- if .caSecret }}
+- name: SLUICE_KAFKA_CA_FILE
+  value: /etc/sluice-kafka/ca/{{ required "kafka.tls.caKey is empty: name the key in kafka.tls.caSecret" .caKey }}
+{{- end }}
 {{- if .existingSecret }}
-{{- range $variable, $key := dict "CA" .caKey "CERT" .certKey "KEY" .keyKey }}
+{{- range $variable, $key := dict "CA" (empty .caSecret | ternary .caKey "") "CERT" .certKey "KEY" .keyKey }}
 {{- if $key }}
 - name: SLUICE_KAFKA_{{ $variable }}_FILE
   value: /etc/sluice-kafka/tls/{{ $key }}
@@ -318,7 +364,7 @@ SLUICE_INDEX_PORT: 9410
 {{- if eq .mechanism "oauthbearer" }}
 {{- include "sluice.login" (dict "of" . "id" "SLUICE_KAFKA_OAUTH_CLIENT_ID" "idKey" .clientIdKey "secret" "SLUICE_KAFKA_OAUTH_CLIENT_SECRET_FILE" "secretKey" .clientSecretKey) }}
 {{- else if not (has .mechanism (list "none" "aws-iam")) }}
-{{- include "sluice.login" (dict "of" . "id" "SLUICE_KAFKA_SASL_USERNAME" "idKey" .usernameKey "secret" "SLUICE_KAFKA_SASL_PASSWORD_FILE" "secretKey" .passwordKey) }}
+{{- include "sluice.login" (dict "of" . "id" "SLUICE_KAFKA_SASL_USERNAME" "is" .username "idKey" .usernameKey "secret" "SLUICE_KAFKA_SASL_PASSWORD_FILE" "secretKey" .passwordKey) }}
 {{- end }}
 {{- end }}
 - name: SLUICE_TOPICS_PARTITIONS
@@ -500,6 +546,11 @@ SLUICE_INDEX_PORT: 9410
   mountPath: /etc/sluice-kafka/tls
   readOnly: true
 {{- end }}
+{{- if .Values.kafka.tls.caSecret }}
+- name: kafka-ca
+  mountPath: /etc/sluice-kafka/ca
+  readOnly: true
+{{- end }}
 {{- if include "sluice.hasLogin" . }}
 - name: kafka-login
   mountPath: /etc/sluice-kafka/login
@@ -523,6 +574,20 @@ SLUICE_INDEX_PORT: 9410
 {{- end }}
 {{- end -}}
 
+{{- define "sluice.initContainers" -}}
+{{- with .of.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* Renders the containers beside the role's own, which stays the first one. */}}
+{{- define "sluice.ownContainers" -}}
+{{- with .of.extraContainers }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
 {{- define "sluice.basicVolumes" -}}
 - name: tmp
   emptyDir: {}
@@ -531,17 +596,28 @@ SLUICE_INDEX_PORT: 9410
   configMap:
     name: {{ . }}
 {{- end }}
-{{- with .Values.kafka.tls.existingSecret }}
+{{- with .Values.kafka.tls }}
+{{- if .existingSecret }}
 - name: kafka-tls
   secret:
-    secretName: {{ . }}
+    secretName: {{ .existingSecret }}
     defaultMode: 0440
+    {{- include "sluice.items" (list (empty .caSecret | ternary .caKey "") .certKey .keyKey) | nindent 4 }}
+{{- end }}
+{{- if .caSecret }}
+- name: kafka-ca
+  secret:
+    secretName: {{ .caSecret }}
+    defaultMode: 0440
+    {{- include "sluice.items" (list .caKey) | nindent 4 }}
+{{- end }}
 {{- end }}
 {{- if include "sluice.hasLogin" . }}
 - name: kafka-login
   secret:
     secretName: {{ .Values.kafka.sasl.existingSecret }}
     defaultMode: 0440
+    {{- include "sluice.items" (list (eq .Values.kafka.sasl.mechanism "oauthbearer" | ternary .Values.kafka.sasl.clientSecretKey .Values.kafka.sasl.passwordKey)) | nindent 4 }}
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}

@@ -42,7 +42,11 @@ The chart knows which roles must run. So SluiceNoWorker and SluiceNoGateway also
 {{- $_ := set $rule "expr" (include "sluice.queryOfRelease" (dict "root" $root "expr" $expr)) -}}
 {{- $_ := set $rule "labels" (merge (dict "release" $root.Release.Name) (get $rule "labels" | default dict)) -}}
 {{- if and $alert $values.runbookBaseUrl }}
-{{- $_ := set $rule.annotations "runbook_url" (printf "%s/%s" (trimSuffix "/" $values.runbookBaseUrl) (base $rule.annotations.runbook)) -}}
+{{- $_ := set $rule.annotations "runbook_url" (printf "%s/%s.md" (trimSuffix "/" $values.runbookBaseUrl) (trimPrefix "sluice runbook " $rule.annotations.runbook)) -}}
+{{- end }}
+{{- /* Queries in annotations are limited too. They are in texts with double quotes, so the matcher has single quotes. */ -}}
+{{- range $name, $text := get $rule "annotations" | default dict }}
+{{- $_ := set $rule.annotations $name (regexReplaceAll `\b(sluice:[a-z0-9_:]+){` $text (printf "${1}{release='%s'," $root.Release.Name)) -}}
 {{- end }}
 {{- $rules = append $rules $rule -}}
 {{- end }}

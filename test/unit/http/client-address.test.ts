@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { plainAddress, proxiesIn } from '../../../../src/gateway/http/client-address.ts'
+import { plainAddress, proxiesIn } from '../../../src/http/client-address.ts'
 
 describe('an address', () => {
   test.each([

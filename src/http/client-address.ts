@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from 'node:net'
-import { Address, type AddressRange, rangeOf } from '../../address/address.ts'
+import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 
 /**
  * Returns a function that tells whether an address is that of a trusted proxy. If no proxies are trusted,

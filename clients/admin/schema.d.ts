@@ -1,0 +1,4548 @@
+// Written by `npm run generate` from schemas/admin-openapi.json.
+
+export interface paths {
+    "/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What answers, and who asks
+         * @description An orchestrator finds its probes at http.port (/livez and /readyz), and needs no token there. Needs the right `read`. A token with a scope may use it.
+         */
+        get: operations["health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/replays/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count what a replay would send
+         * @description Reads Kafka for 20 seconds at the most. Nothing is sent. The body is that of the call that sends. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["preview_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List replays, newest first
+         * @description Those of the last 90 days. To get the next page, repeat the request with the `cursor` of this page. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_replays"];
+        put?: never;
+        /**
+         * Send again
+         * @description What another replay has sent, or is about to, is left out, unless `again` is true. Counts as a preview does, and then makes the workers send the records again. If the time is too short to count all records, the replay is created nevertheless, and `counted` is null. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["create_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/replays/{replay}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far a replay is
+         * @description Returns what the owner of the replay noted last. While it sends, the owner notes this four times a second. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["show_replay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/replays/{replay}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop a replay
+         * @description Its owner stops within two seconds. Records that it has written by then are delivered. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["stop_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/replays/{replay}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a stopped replay go on
+         * @description The replay goes on where it stopped. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["resume_replay"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far back the delivery log reaches, and how far its index is
+         * @description Describes the index that this process asks. This is the index of `index.url`, or else of `clickhouse.url`, or else of `index.folder`. Needs the right `read`. A token with a scope may not use it.
+         */
+        get: operations["show_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/log/messages/{message}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What became of a message
+         * @description Returns each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `sluice log find` shows it. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["show_message"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/log/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search the delivery log, newest first
+         * @description Finds the records for which all given conditions hold. To get the next page, repeat the request with the `cursor` of this page. If the request had no `from`, add the `from` of the answer. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["search_log"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/log/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count deliveries and their durations by the minute, or by steps and groups
+         * @description Counts the states for which all given conditions hold, in ascending order of the minutes. Minutes without such a state are left out. Records count with their weights, so deliveries without a record of their own are counted too. With `step` or `groupBy`, the answer has `times`, `groups` and `others` instead of `minutes`: a list of numbers for each group, so 10,000 destinations fit into one answer. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["count_log"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Which destinations need attention, what waits, and which workers run
+         * @description Shows what `sluice status` shows. The server answers from memory, also while Kafka is away: `asOf` says since when the picture is. Needs the right `read`. A token with a scope may not use it.
+         */
+        get: operations["show_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the destinations of the catalog
+         * @description Lists the destinations with their present states, and with what the workers know of them. The server follows what the workers tell, so it answers at once, and also while Kafka is away: `asOf` says since when the picture is. Secrets, headers and the paths of URLs are not shown. For the next part of the list, send the `cursor` of the answer. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_destinations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How a destination is
+         * @description Says which URLs of a destination fail, since when and with what answers, how much waits, and when it is tried next. Needs the right `read`. For a token with a scope, other destinations do not exist.
+         */
+        get: operations["show_destination_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test message to a destination
+         * @description Sends one message to the URLs of a destination, as a worker with the same settings would. The request also has the header `X-Sluice-Test: true`. The state, the filter and the rate limit of the destination do not stop it. The delivery log does not have it. Kafka is not needed. For the defaults, send `{}`. Needs the right `operate`. For a token with a scope, other destinations do not exist.
+         */
+        post: operations["test_destination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/paused-destinations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List destinations that Sluice has paused
+         * @description Sluice pauses a destination when all of its URLs have failed for the time in its `autoPause` or in `notices.autoPause`, or have answered 410 (Gone). Its messages wait until somebody resumes the destination. With `notices.whileAutoPaused=dead-letter`, they become dead letters (`auto_paused`). The list does not have destinations that are paused in the catalog. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_paused"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a destination that Sluice has paused
+         * @description Sluice sends to it again, first the messages that have waited. A URL that has answered 410 (Gone) is asked again. Messages that became dead letters meanwhile (`auto_paused`) stay dead letters until a replay. Needs the right `operate`. For a token with a scope, other destinations do not exist.
+         */
+        post: operations["resume_destination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}/retry-now": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try now what waits for a retry
+         * @description Workers try the messages of a destination that wait on the retry topics after failed tries, without waiting for their next try. They begin with a few, and go on as these arrive. If too many fail, the rest keeps its time. No message is tried twice. Messages far behind the oldest message of a retry topic keep their time too. For all messages, send `{}`. Needs the right `operate`. For a token with a scope, other destinations do not exist.
+         */
+        post: operations["retry_destination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}/drop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make dead letters of what waits
+         * @description Workers make dead letters of the messages of a destination that wait now, in its queue and on the retry topics. Their `reason` is `dropped`, and a replay sends them after all. Requests in flight end as they would. Messages that come later are not dropped. Messages far behind the oldest message of a retry topic keep their next try. Ask with `dryRun` first: it says how many wait. Needs the right `operate`. For a token with a scope, other destinations do not exist.
+         */
+        post: operations["drop_destination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a destination of the catalog
+         * @description As it is in the topic of the catalog (`catalog.source=topic`). Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. The paths of URLs are shown only to tokens with the right `admin`. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["show_destination"];
+        /**
+         * Make or replace a destination
+         * @description Running processes use the change within a second. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. The fields are those of docs/catalog.md. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        put: operations["put_destination"];
+        post?: never;
+        /**
+         * Remove a destination
+         * @description What waits for it becomes dead letters (`destination_removed`). Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        delete: operations["remove_destination"];
+        options?: never;
+        head?: never;
+        /**
+         * Change fields of a destination
+         * @description A JSON merge patch (RFC 7396): a field that is `null` is removed, and a list is replaced as a whole. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        patch: operations["patch_destination"];
+        trace?: never;
+    };
+    "/v1/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sources of the catalog
+         * @description In the order of their ids. Keys are not shown. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_sources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a source of the catalog
+         * @description As it is in the topic of the catalog (`catalog.source=topic`). Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. The paths of URLs are shown only to tokens with the right `admin`. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["show_source"];
+        /**
+         * Make or replace a source
+         * @description Running processes use the change within a second. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. The fields are those of docs/catalog.md. Needs the right `admin`. A token with a scope may not use it.
+         */
+        put: operations["put_source"];
+        post?: never;
+        /**
+         * Remove a source
+         * @description Refused while a destination is connected to it. Needs the right `admin`. A token with a scope may not use it.
+         */
+        delete: operations["remove_source"];
+        options?: never;
+        head?: never;
+        /**
+         * Change fields of a source
+         * @description A JSON merge patch (RFC 7396): a field that is `null` is removed, and a list is replaced as a whole. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. A token with a scope may not use it.
+         */
+        patch: operations["patch_source"];
+        trace?: never;
+    };
+    "/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tokens
+         * @description In the order of their names. The tokens themselves are stored nowhere. A token with a scope sees the tokens that may not see more than it. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_tokens"];
+        put?: never;
+        /**
+         * Make a token
+         * @description The answer has the token itself, which nobody can read again. It works at once. It may not do more than the token of the request: not by its right, not by its scope, and not for longer. If the token of the request has a scope, the name begins with the name of that token and a dot, and the scope takes over what it leaves open. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["create_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tokens/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a token
+         * @description The process that answers refuses it from now on, also on open connections, and all others within a second. Tokens that were made with it stay. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        delete: operations["remove_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who is signed in
+         * @description Also answers to a token. Needs the right `read`. A token with a scope may use it.
+         */
+        get: operations["show_session"];
+        put?: never;
+        /**
+         * Sign in
+         * @description Sets the cookie of a new session, with the rights and the scope of the token. The session ends with the token. Whoever sends many wrong tokens has to wait. It needs no token.
+         */
+        post: operations["sign_in"];
+        /**
+         * Sign out
+         * @description Ends the session, on this process at once and on all others within a second. Needs the right `read`. A token with a scope may use it.
+         */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a code that signs in
+         * @description The code signs in once, as the token of the request, within a minute: open `console/#code=CODE`. `sluice console` makes such a link. A session can make none. Needs the right `read`. A token with a scope may use it.
+         */
+        post: operations["create_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a new secret of a destination, beside the old one
+         * @description The answer has the new secret, and no later answer has it, unless you repeat the request with its Idempotency-Key. With Standard Webhooks, requests are signed with both secrets until the old one ends. `X-Signature` is made with the old one until then. Without Standard Webhooks, say when the old one ends. See docs/verifying-signatures.md. If there is a next secret already, the answer is 409. Needs the right `admin`. For a token with a scope, other destinations do not exist.
+         */
+        post: operations["rotate_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/{destination}/rotate/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End the old secret of a destination
+         * @description From now on, requests are signed with the new secret only. Needs the right `admin`. For a token with a scope, other destinations do not exist.
+         */
+        post: operations["end_secret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/catalog/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the changes of the catalog, newest first
+         * @description A page may have fewer changes than `limit`, although there are more: repeat the request with its `cursor` until that is null. With `object`, each change has the fields of this object that differ. Secrets and the values of headers are shown as `${kept:…}`, and the paths of URLs only to tokens with the right `admin`. Needs the right `read`. A token with a scope may not use it.
+         */
+        get: operations["list_catalog_changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/catalog/history/{revision}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a change of the catalog, with the fields that differ
+         * @description A page has the first `limit` objects. Secrets and the values of headers are shown as `${kept:…}`, and the paths of URLs only to tokens with the right `admin`. Needs the right `read`. A token with a scope may not use it.
+         */
+        get: operations["show_catalog_change"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/catalog/history/{revision}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a change of the catalog
+         * @description Makes the opposite of the change, in one change. Secrets come back too. If one of its objects was changed again since, the answer is 409, and names the change that has to be undone first. An undo can be undone. Needs the right `admin`. A token with a scope may not use it.
+         */
+        post: operations["undo_catalog_change"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who did what, newest first
+         * @description Of the last 90 days, the command line and the workers too. To get the next page, repeat the request with the `cursor` of this page. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /** @description Where records come from. */
+        Source: {
+            /** @description The id, which records have in the header source-id. It is unique among the sources. It has 1 to 100 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. */
+            id: string;
+            /** @description The name for people. Absent: the id. */
+            name?: string;
+            /**
+             * @description What the records of the source are. events: Segment messages. audiences: changes of audiences and computed traits.
+             * @default events
+             * @enum {unknown}
+             */
+            kind?: "events" | "audiences";
+            /**
+             * @description false: the records of the source go to no destination.
+             * @default true
+             */
+            enabled?: boolean;
+            /** @description The keys that clients of the gateway send: 1 to 200 visible ASCII characters each. No two sources may have the same key. */
+            writeKeys?: string[];
+            /** @description The secret keys of servers that send deletions and audience changes to the gateway. A key has 16 to 200 visible ASCII characters. Several sources may have the same key. */
+            serverKeys?: string[];
+            /**
+             * @description The most messages per second that one gateway process accepts from the source. Absent: no limit.
+             * @example 1000
+             */
+            maxPerSecond?: number;
+            /**
+             * @description Words of yours by which entries are chosen, such as the customer that one belongs to: at most 20. A name has 1 to 63 of the characters a-z 0-9 . _ - and begins with a letter. A value has 1 to 100 of the characters A-Z a-z 0-9 . _ @ : / + - and spaces, and begins with a letter or a digit. Labels change nothing about deliveries.
+             * @example {
+             *       "tenant": "acme"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            };
+        };
+        /** @description Where messages are delivered. */
+        Destination: {
+            /** @description The id, which is unique among the destinations. It has 1 to 100 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. */
+            id: string;
+            /** @description The name for people. Absent: the id. */
+            name?: string;
+            /**
+             * @description off: the destination gets no messages. paused: its messages wait in its queue, for up to 30 days, and are delivered in order when it is on again.
+             * @default on
+             * @enum {unknown}
+             */
+            state?: "on" | "off" | "paused";
+            /**
+             * @description The sources whose messages the destination gets. []: none yet.
+             * @example [
+             *       "shop"
+             *     ]
+             */
+            sources: string[];
+            /**
+             * @description The messages that the destination gets from sources of the kind events. The filter also applies to notices. Deletes and the Identifies of audiences pass every filter. Absent: all messages.
+             * @example {
+             *       "types": [
+             *         "track"
+             *       ],
+             *       "events": [
+             *         "Order Completed"
+             *       ]
+             *     }
+             */
+            filter?: {
+                /**
+                 * @description The types of messages that the destination gets. Absent: all.
+                 * @example [
+                 *       "identify",
+                 *       "track"
+                 *     ]
+                 */
+                types?: ("identify" | "track" | "page" | "screen" | "group" | "alias")[];
+                /**
+                 * @description The names of the track events that the destination gets, spelled as in the messages. Absent: all. Messages of other types are not affected.
+                 * @example [
+                 *       "Order Completed"
+                 *     ]
+                 */
+                events?: string[];
+                /**
+                 * @description false: the destination gets no messages from the past. These are messages whose timestamp is more than 24 hours before the time at which they came (receivedAt), such as those of an import.
+                 * @default true
+                 */
+                historical?: boolean;
+            };
+            /**
+             * @description The secret with which each request is signed (X-Signature, the hex HMAC-SHA1 of the body). Absent: requests are not signed. ${CATALOG_X} stands for the value of a variable.
+             * @example ${CATALOG_CRM_SECRET}
+             */
+            sharedSecret?: string;
+            /**
+             * @description The secret that will replace sharedSecret. Until it does, webhook-signature has two signatures, one made with each secret, and X-Signature is made with sharedSecret. Needs signing.standardWebhooks or sharedSecretEndsAt.
+             * @example ${CATALOG_CRM_NEXT_SECRET}
+             */
+            nextSharedSecret?: string;
+            /**
+             * @description The time from which requests are signed with nextSharedSecret only (ISO 8601). A time without a zone is in UTC. A date alone means midnight.
+             * @example 2026-09-30T12:00:00Z
+             */
+            sharedSecretEndsAt?: string;
+            /**
+             * @description How requests are signed in addition to X-Signature.
+             * @example {
+             *       "standardWebhooks": true
+             *     }
+             */
+            signing?: {
+                /**
+                 * @description true: requests also have webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks). If the secret begins with whsec_, the key is the rest of it, decoded from base64. Otherwise, the key is the UTF-8 bytes of the secret.
+                 * @default false
+                 */
+                standardWebhooks?: boolean;
+            };
+            /**
+             * @description The order of the requests. all: Sluice posts to all hooks at once, and one success is enough. failover: Sluice posts to one hook after the other, in the order of the catalog, until one accepts the message.
+             * @default all
+             * @enum {unknown}
+             */
+            strategy?: "all" | "failover";
+            /**
+             * @description The most deliveries in flight at once in each process. Each of them may have a request to every hook. Sluice learns how many requests at once each URL takes, and makes no more: this is only the ceiling. If the field is given, a failing URL also has at most this many requests at once. If it is absent, a failing URL may have more, so that each message is tried.
+             * @default 64
+             */
+            maxInFlight?: number;
+            /**
+             * @description The limit on the rate of attempts. Messages over the limit wait in the lane of the destination. Absent: no limit.
+             * @example {
+             *       "perSecond": 50
+             *     }
+             */
+            rateLimit?: {
+                /** @description The most attempts per second of all workers together. 0.5: one attempt in two seconds. */
+                perSecond: number;
+                /** @description The most attempts at once after an idle time. Absent: as many as perSecond allows in one second. */
+                burst?: number;
+            };
+            /**
+             * @description The time for which all URLs must fail before Sluice pauses the destination: a duration from 1s to 2160h, such as 120h. off: Sluice never pauses it. Absent: the setting notices.autoPause applies.
+             * @example 120h
+             * @example off
+             */
+            autoPause?: string;
+            /**
+             * @description Words of yours by which entries are chosen, such as the customer that one belongs to: at most 20. A name has 1 to 63 of the characters a-z 0-9 . _ - and begins with a letter. A value has 1 to 100 of the characters A-Z a-z 0-9 . _ @ : / + - and spaces, and begins with a letter or a digit. Labels change nothing about deliveries.
+             * @example {
+             *       "tenant": "acme"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * @description The URLs to which messages are posted.
+             * @example [
+             *       {
+             *         "url": "https://example.com/hook"
+             *       }
+             *     ]
+             */
+            hooks: {
+                /**
+                 * @description The full http or https URL, without user name, password and fragment. ${CATALOG_X} stands for the value of a variable.
+                 * @example https://example.com/hook
+                 */
+                url: string;
+                /** @description The name of the hook in logs and metrics, unique within the destination. Absent: the first 8 hex characters of the SHA-1 of the URL (of its text with ${CATALOG_X}, if it has a variable). It has 1 to 100 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. */
+                id?: string;
+                /**
+                 * @description Headers that each request to this URL gets, with Latin-1 values: at most 50, with at most 8192 bytes together.
+                 * @example {
+                 *       "X-Team": "crm"
+                 *     }
+                 */
+                headers?: {
+                    [key: string]: string;
+                };
+            }[];
+        };
+        /** @description `all`: the whole installation. Otherwise only destinations that have the label, and that are in the list, if these are given. A label also holds the sources that have it. */
+        Scope: "all" | {
+            label?: string;
+            destinations?: string[];
+        };
+        ReplaySelection: {
+            /** @enum {unknown} */
+            of: "dead-letters" | "events";
+            /** @description A replay of dead letters takes only those of this destination. A replay of events needs this field: it names the destination that gets them. */
+            destination?: string;
+            source?: string;
+            /** @description A replay of dead letters takes only those with this reason. */
+            reason?: string;
+            messageId?: string;
+            /** @description The beginning of the time range, which is included. What counts is the time at which the event was taken, or at which the delivery became a dead letter. */
+            from?: string;
+            /** @description The end of the time range, which is excluded. */
+            to?: string;
+        };
+        ReplayOrder: {
+            selection: components["schemas"]["ReplaySelection"];
+            /** @description Records a second, at most; default 1,000. */
+            perSecond?: number;
+            /** @description True: also what other replays have sent. Default false: this is left out. */
+            again?: boolean;
+            /** @description True: the selection may have no condition, and then takes everything that Kafka still has. Without it, a selection needs a condition. A preview needs no `all`. */
+            all?: boolean;
+        };
+        ReplayTally: {
+            records: number;
+            bytes: number;
+            /** @description The records that are not sent again, by reason. */
+            leftOut: {
+                [key: string]: number;
+            };
+        };
+        ReplayPreview: {
+            selection: components["schemas"]["ReplaySelection"];
+            counted: components["schemas"]["ReplayTally"];
+            /** @description What would be sent, by destination and reason, largest first; at most 1,001. Those without both are all others. */
+            groups: {
+                /** @description null: they go back to the topic that they came from. */
+                destination: string | null;
+                /** @description Of the dead letters; null for events. */
+                reason: string | null;
+                records: number;
+                bytes: number;
+            }[];
+            /** @description Whether what other replays have sent was counted, too. */
+            again: boolean;
+            /** @description It is false if the time was too short to look at all records. */
+            isComplete: boolean;
+        };
+        Replay: {
+            id: string;
+            /**
+             * @description `delivering`: all records are handed to the workers, and some still wait for their turn. `done`: none of them waits. What has failed is tried again like any other message.
+             * @enum {unknown}
+             */
+            state: "waiting" | "running" | "delivering" | "stopped" | "done";
+            /** @description Why the replay stopped, if nobody asked for that. */
+            detail: string;
+            selection: components["schemas"]["ReplaySelection"];
+            perSecond: number;
+            /** @description Whether it also sends what other replays have sent. */
+            again: boolean;
+            createdBy: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description It is null if the time was too short to count all records. */
+            counted: components["schemas"]["ReplayTally"] | null;
+            sent: components["schemas"]["ReplayTally"];
+            /** @description The share of the topic that was looked at. */
+            read: {
+                offsets: number;
+                of: number;
+            };
+            /** @description How many of the sent records still wait for their turn, at most, because those of other replays to the same destinations are counted too. It is null if the number is not known. */
+            waiting?: number | null;
+            /** @description The time until all records are handed to the workers. */
+            secondsLeft?: number | null;
+            /** @description The worker that runs the replay, or ran it last. */
+            owner?: string | null;
+            /** @description How often a worker has begun the replay, or continued it. */
+            owners?: number;
+            notedAt?: string | null;
+        };
+        LogRecord: {
+            /** Format: date-time */
+            at: string;
+            /** @enum {unknown} */
+            kind: "attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered";
+            /** @description Whether this is the end of the delivery. */
+            isEnd: boolean;
+            /** @description The number of deliveries that the record stands for. Not every success has a record of its own. */
+            weight: number;
+            destination: string | null;
+            hook: string | null;
+            source: string | null;
+            messageId: string | null;
+            messageType: string | null;
+            /** @description The record of Kafka that has the message, as long as Kafka keeps it. */
+            origin: {
+                topic: string;
+                partition: number;
+                offset: number;
+            };
+            /** @description The number of the try. It is 0 before the first try. */
+            attempt: number;
+            verdict: ("delivered" | "retry" | "final") | null;
+            outcome: ("answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files") | null;
+            status: number | null;
+            durationMs: number | null;
+            reason: string | null;
+            /** @description An error code, such as ECONNREFUSED. */
+            error: string | null;
+            /** @description The time when the parked delivery is due. It is null if the delivery waits for its turn in the queue of its destination. */
+            dueAt: string | null;
+            /** Format: date-time */
+            firstSeenAt: string;
+            /** @description A keyed hash of the user. It is null if no key is set. */
+            user: string | null;
+            replay: string | null;
+            /** @description The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. */
+            answer: string | null;
+        };
+        LogDelivery: {
+            /** @description It is null if the message came to no destination. */
+            destination: string | null;
+            /** @enum {unknown} */
+            state: "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered" | "waiting" | "under_way";
+            /** @description The time when the delivery is tried again. It is null if the delivery does not wait. */
+            dueAt: string | null;
+            /** @description The records of the delivery. The oldest one is the first. */
+            records: components["schemas"]["LogRecord"][];
+        };
+        LogMinute: {
+            /**
+             * Format: date-time
+             * @description The time when the minute begins.
+             */
+            minute: string;
+            succeeded: number;
+            failed: number;
+            parked: number;
+            delivered: number;
+            dead: number;
+            superseded: number;
+            suppressed: number;
+            omitted: number;
+            filtered: number;
+            /** @description How long attempts took, within 6 % (in ClickHouse in steps of 0.1 ms). It is null if there was no attempt. */
+            durationMs: {
+                p50: number;
+                p95: number;
+                p99: number;
+            } | null;
+        };
+        LogGroup: {
+            key: string;
+            succeeded: number[];
+            failed: number[];
+            dead: number[];
+        };
+        Worker: {
+            /** @description The host and the process id. */
+            name: string;
+            /** @description It is null if an earlier version runs. */
+            version: string | null;
+            /** Format: date-time */
+            startedAt: string | null;
+            /** @description How many units the worker owns. */
+            units: number;
+            /**
+             * Format: date-time
+             * @description When it last told something.
+             */
+            toldAt: string;
+            /** @description Why it doesn't follow the topic of the catalog. It is null if it does. */
+            catalogTrouble: string | null;
+            /**
+             * Format: date-time
+             * @description When the copy of the catalog was written that it uses instead. It is null if it uses none.
+             */
+            catalogCopyAt: string | null;
+        };
+        /**
+         * @description `failing`: a URL of it fails. `gone`: a URL has answered 410. `auto_paused`: Sluice has paused it. `paced`: messages wait for their turn, or its endpoint takes less than it could get. `unknown`: not all workers tell how it is.
+         * @enum {string}
+         */
+        Condition: "failing" | "gone" | "auto_paused" | "paced" | "paused" | "unknown" | "healthy" | "off";
+        Attention: {
+            destination: string;
+            name: string;
+            condition: components["schemas"]["Condition"];
+            /** Format: date-time */
+            since: string | null;
+            why: string;
+            /** @description The command to run next. */
+            next: string;
+        };
+        Status: {
+            /**
+             * Format: date-time
+             * @description When this was read from Kafka. It is a few seconds ago, or longer while Kafka does not answer.
+             */
+            asOf: string;
+            workers: components["schemas"]["Worker"][];
+            /** @description How many units have an owner that tells, of how many. It is null if no worker tells. */
+            units: {
+                told: number;
+                of: number;
+            } | null;
+            /** @description The records that are not settled, without retries and without what waits in queues. It is null if not all workers tell. */
+            lag: {
+                records: number;
+                /** Format: date-time */
+                oldestAt: string | null;
+            } | null;
+            /** @description How many messages wait for their next try. */
+            retrying: number | null;
+            /** @description How many messages wait for their turn. */
+            waiting: number | null;
+            /** @description How many destinations are in each condition. */
+            destinations: {
+                total: number;
+                failing: number;
+                gone: number;
+                auto_paused: number;
+                paced: number;
+                paused: number;
+                unknown: number;
+                healthy: number;
+                off: number;
+            };
+            /** @description The ten destinations that need attention most, the worst first. */
+            attention: components["schemas"]["Attention"][];
+            /** @description How many destinations need attention. */
+            needAttention: number;
+            /** @description How many more destinations fail, of which workers do not tell because they are too many. */
+            untold: number;
+            /** @description What is not known, for people. */
+            unknown: string[];
+        };
+        HookState: {
+            id: string;
+            /** @description The scheme, host and port of the URL. */
+            origin: string;
+            /** @description It is true if the URL has answered 410 (Gone). Such a URL gets no requests until it is edited or the destination is resumed. */
+            isGone: boolean;
+            /** @description How it fails. It is null if no worker says that it does. */
+            failing: {
+                /**
+                 * Format: date-time
+                 * @description The time since which it fails.
+                 */
+                since: string;
+                isBreakerOpen: boolean;
+                /** @description The outcomes of the requests of the last five to ten minutes, the most frequent first. */
+                answers: {
+                    outcome: string;
+                    count: number;
+                }[];
+                /** Format: date-time */
+                lastFailureAt: string;
+                /**
+                 * Format: date-time
+                 * @description It is null if there was none since the worker has started.
+                 */
+                lastSuccessAt: string | null;
+            } | null;
+        };
+        /** @description What the workers know of it. */
+        Health: {
+            condition: components["schemas"]["Condition"];
+            /**
+             * Format: date-time
+             * @description Since when it is so. It is null if this is not known.
+             */
+            since: string | null;
+            /** @description The reason, for people. It is empty if it is healthy. */
+            why: string;
+            /**
+             * Format: date-time
+             * @description When a message that has failed is tried next. It is null if this is not known.
+             */
+            nextTryAt: string | null;
+            /**
+             * Format: date-time
+             * @description From this time on, requests are signed only with `nextSharedSecret`.
+             */
+            secretEndsAt: string | null;
+            /**
+             * Format: date-time
+             * @description The other figures were true at this time or later. It is null if not all workers tell what waits.
+             */
+            asOf: string | null;
+            /** @description How many messages wait for their turn. Those that have failed and wait for their next try are not counted. It is null if the number is not known. */
+            waiting: number | null;
+            /**
+             * Format: date-time
+             * @description The time since which the oldest of them waits. It is null if none waits, or if the time is not known.
+             */
+            oldestWaitingSince: string | null;
+            /** @description The time until all of them are sent, at the present rate. It is null if the destination is not on, or if the time is not known. */
+            drainedInSeconds: number | null;
+            /** @description The most requests that all workers together may have in flight at present. It is null if nothing waits, or if the number is not known. */
+            inFlightLimit: number | null;
+            /** @description The most requests a second at present. It is null if there is no limit, or if the limit is not known. */
+            perSecondLimit: number | null;
+            /** @description Whether the workers have learned to send less than they could, because the endpoint takes less. */
+            isLimitLowered: boolean | null;
+        };
+        ListedDestination: {
+            id: string;
+            name: string;
+            /**
+             * @description `auto_paused`: it is `on` in the catalog, but Sluice has paused it.
+             * @enum {string}
+             */
+            state: "on" | "off" | "paused" | "auto_paused";
+            labels: {
+                [key: string]: string;
+            };
+            sources: string[];
+            filter: {
+                types?: string[];
+                events?: string[];
+                /** @description `false`: messages from the past are left out. */
+                historical?: boolean;
+            } | null;
+            isSigned: boolean;
+            /** @enum {string} */
+            strategy: "all" | "failover";
+            maxInFlight: number;
+            rateLimit: {
+                perSecond?: number;
+                burst?: number;
+            } | null;
+            hooks: components["schemas"]["HookState"][];
+            health: components["schemas"]["Health"];
+        };
+        HookTrial: {
+            /** @description The id of the URL. */
+            hook: string;
+            /** @description The scheme, host and port of the URL. */
+            origin: string;
+            /**
+             * @description What this outcome would mean in a delivery. `delivered`: the URL accepted the message. `retry`: Sluice would try the URL again. `final`: it would not.
+             * @enum {string}
+             */
+            verdict: "delivered" | "retry" | "final";
+            /** @description The outcome of the request, by its name in the delivery log. */
+            outcome: string;
+            /** @description The status of the answer. It is null if there was no answer. */
+            status: number | null;
+            /** @description The time from the start of the request to its outcome. It includes the time to connect. */
+            durationMs: number;
+            /** @description The first 2 KB of the body of an answer that is not a 2xx and is not compressed. Secrets of the destination are masked where they appear unchanged. */
+            answer: string | null;
+            /** @description What can be done. It is null if the URL accepts the message. */
+            advice: string | null;
+        };
+        PausedDestination: {
+            destination: string;
+            /**
+             * Format: date-time
+             * @description The time since which all of its URLs have failed.
+             */
+            since: string;
+            /** Format: date-time */
+            pausedAt: string;
+            /** @description The outcome of its last request. */
+            lastOutcome: string;
+            /**
+             * @description `failing`: its URLs have failed for too long. `gone`: they have answered 410.
+             * @enum {string}
+             */
+            cause: "failing" | "gone";
+        };
+        ObjectChanged: {
+            /** @enum {string} */
+            what: "created" | "changed" | "removed" | "unchanged";
+            /** @description The version of the object. It is also in the header `ETag`, in quotes. */
+            version: number | null;
+            /** @description The number of the last change of the catalog. */
+            revision: number;
+        };
+        ListedSource: {
+            id: string;
+            name: string;
+            /** @enum {string} */
+            kind: "events" | "audiences";
+            enabled: boolean;
+            /** @description How many destinations are connected to it. */
+            destinations: number;
+        };
+        ListedToken: {
+            name: string;
+            /** @enum {unknown} */
+            right: "read" | "operate" | "admin";
+            scope: components["schemas"]["Scope"];
+            /**
+             * Format: date-time
+             * @description When the token ends. It is null if it has no end.
+             */
+            expiresAt: string | null;
+            /** @description The token, or the user of the command line, that made it. It is null for tokens of the file. */
+            createdBy: string | null;
+            /** Format: date-time */
+            createdAt: string | null;
+            hasEnded: boolean;
+            /**
+             * @description `file`: it is in the file of `admin.tokensFile`, which is edited by hand.
+             * @enum {unknown}
+             */
+            origin: "file" | "topic";
+            /**
+             * Format: date-time
+             * @description When the process that answers saw the token last. It is null if this process has not seen it since `usesKnownSince`. Other processes may have.
+             */
+            lastUsedAt: string | null;
+        };
+        FieldChange: {
+            /** @description The path of the field. */
+            field: string;
+            /** @description null: it was not there. */
+            before: unknown;
+            /** @description null: it is not there. */
+            after: unknown;
+        };
+        CatalogChange: {
+            /** @description The number of the change. */
+            revision: number;
+            /** Format: date-time */
+            at: string;
+            /** @description The name of a token, or a user of the command line. */
+            by: string;
+            /** @description The revision that this change has undone. */
+            undoes: number | null;
+            /** @description How many objects it has changed. */
+            count: number;
+            /** @description false: parts of it are too old, and were deleted. */
+            isWhole: boolean;
+            /** @description The first 100 of them. */
+            objects: {
+                /** @description The kind and the id of the object. */
+                object: string;
+                /** @enum {string} */
+                what: "created" | "changed" | "removed";
+            }[];
+            /** @description Those of the object that was asked for. */
+            fields: components["schemas"]["FieldChange"][] | null;
+        };
+        AuditEntry: {
+            /** Format: date-time */
+            at: string;
+            /** Format: date-time */
+            lastAt: string;
+            /** @description How often it was done from `at` to `lastAt`: the same by the same on the same within an hour is one entry. */
+            count: number;
+            /** @description The name of a token, a user of the command line, or a worker. */
+            by: string;
+            /** @enum {unknown} */
+            action: "created" | "begun" | "taken_over" | "stopped" | "resumed" | "done" | "destination_resumed" | "destination_retried" | "destination_dropped" | "catalog_changed" | "destination_tested" | "user_searched" | "tokens_changed";
+            replay: string | null;
+            /** @description The destination that was resumed or tested, or whose messages were tried at once or given up. */
+            destination: string | null;
+            records: number | null;
+            detail: string;
+        };
+        Problem: {
+            /**
+             * Format: uri-reference
+             * @enum {string}
+             */
+            type: "/problems/bad-request" | "/problems/no-token" | "/problems/not-allowed" | "/problems/other-site" | "/problems/not-found" | "/problems/too-slow" | "/problems/conflict" | "/problems/outdated" | "/problems/too-large" | "/problems/unknown-type" | "/problems/answer-too-large" | "/problems/faulty" | "/problems/other-request" | "/problems/no-condition" | "/problems/busy" | "/problems/head-too-large" | "/problems/internal" | "/problems/unavailable" | "/problems/log-unavailable";
+            title: string;
+            status: number;
+            /** @description What is wrong, and what to do. */
+            detail: string;
+        };
+    };
+    responses: {
+        /** @description The request can not be read */
+        BadRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A token is needed */
+        NoToken: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token has too few rights; or: The request comes from another site */
+        NotAllowedOrOtherSite: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The request came too slowly */
+        TooSlow: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too much at once */
+        Busy: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The URL or the headers are too large */
+        HeadTooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A fault of Sluice */
+        Internal: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Kafka does not answer */
+        Unavailable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is too large */
+        TooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is no JSON */
+        UnknownType: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The present state does not allow this */
+        Conflict: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The key belongs to another request */
+        OtherRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not found */
+        NotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Kafka does not answer; or: The delivery log can not be queried */
+        UnavailableOrLogUnavailable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The answer is too large */
+        AnswerTooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Changed since you have seen it */
+        Outdated: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A condition is needed */
+        NoCondition: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The change has faults */
+        Faulty: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The change has faults; or: The key belongs to another request */
+        FaultyOrOtherRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type Source = components['schemas']['Source'];
+export type Destination = components['schemas']['Destination'];
+export type Scope = components['schemas']['Scope'];
+export type ReplaySelection = components['schemas']['ReplaySelection'];
+export type ReplayOrder = components['schemas']['ReplayOrder'];
+export type ReplayTally = components['schemas']['ReplayTally'];
+export type ReplayPreview = components['schemas']['ReplayPreview'];
+export type Replay = components['schemas']['Replay'];
+export type LogRecord = components['schemas']['LogRecord'];
+export type LogDelivery = components['schemas']['LogDelivery'];
+export type LogMinute = components['schemas']['LogMinute'];
+export type LogGroup = components['schemas']['LogGroup'];
+export type Worker = components['schemas']['Worker'];
+export type Condition = components['schemas']['Condition'];
+export type Attention = components['schemas']['Attention'];
+export type Status = components['schemas']['Status'];
+export type HookState = components['schemas']['HookState'];
+export type Health = components['schemas']['Health'];
+export type ListedDestination = components['schemas']['ListedDestination'];
+export type HookTrial = components['schemas']['HookTrial'];
+export type PausedDestination = components['schemas']['PausedDestination'];
+export type ObjectChanged = components['schemas']['ObjectChanged'];
+export type ListedSource = components['schemas']['ListedSource'];
+export type ListedToken = components['schemas']['ListedToken'];
+export type FieldChange = components['schemas']['FieldChange'];
+export type CatalogChange = components['schemas']['CatalogChange'];
+export type AuditEntry = components['schemas']['AuditEntry'];
+export type Problem = components['schemas']['Problem'];
+export type ResponseBadRequest = components['responses']['BadRequest'];
+export type ResponseNoToken = components['responses']['NoToken'];
+export type ResponseNotAllowedOrOtherSite = components['responses']['NotAllowedOrOtherSite'];
+export type ResponseTooSlow = components['responses']['TooSlow'];
+export type ResponseBusy = components['responses']['Busy'];
+export type ResponseHeadTooLarge = components['responses']['HeadTooLarge'];
+export type ResponseInternal = components['responses']['Internal'];
+export type ResponseUnavailable = components['responses']['Unavailable'];
+export type ResponseTooLarge = components['responses']['TooLarge'];
+export type ResponseUnknownType = components['responses']['UnknownType'];
+export type ResponseConflict = components['responses']['Conflict'];
+export type ResponseOtherRequest = components['responses']['OtherRequest'];
+export type ResponseNotFound = components['responses']['NotFound'];
+export type ResponseUnavailableOrLogUnavailable = components['responses']['UnavailableOrLogUnavailable'];
+export type ResponseAnswerTooLarge = components['responses']['AnswerTooLarge'];
+export type ResponseOutdated = components['responses']['Outdated'];
+export type ResponseNoCondition = components['responses']['NoCondition'];
+export type ResponseFaulty = components['responses']['Faulty'];
+export type ResponseFaultyOrOtherRequest = components['responses']['FaultyOrOtherRequest'];
+export type $defs = Record<string, never>;
+export interface operations {
+    health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "version": "0.1.0",
+                     *       "commit": "2fb1096",
+                     *       "token": {
+                     *         "name": "ann",
+                     *         "right": "operate",
+                     *         "scope": "all",
+                     *         "expiresAt": null
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        status: "ok";
+                        version: string;
+                        commit: string;
+                        token: {
+                            name: string;
+                            /** @enum {unknown} */
+                            right: "read" | "operate" | "admin";
+                            scope: components["schemas"]["Scope"];
+                            /** Format: date-time */
+                            expiresAt: string | null;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preview_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "selection": {
+                 *         "of": "dead-letters",
+                 *         "destination": "erp",
+                 *         "from": "2026-07-23T14:00:00.000Z",
+                 *         "to": "2026-07-23T15:00:00.000Z"
+                 *       },
+                 *       "perSecond": 200
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayOrder"];
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "selection": {
+                     *         "of": "dead-letters",
+                     *         "destination": "erp",
+                     *         "from": "2026-07-23T14:00:00.000Z",
+                     *         "to": "2026-07-23T15:00:00.000Z"
+                     *       },
+                     *       "counted": {
+                     *         "records": 27778,
+                     *         "bytes": 5000040,
+                     *         "leftOut": {}
+                     *       },
+                     *       "groups": [
+                     *         {
+                     *           "destination": "erp",
+                     *           "reason": "expired",
+                     *           "records": 27778,
+                     *           "bytes": 5000040
+                     *         }
+                     *       ],
+                     *       "again": false,
+                     *       "isComplete": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReplayPreview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_replays: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most entries of an answer, 1 to 1000; default 100.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Lists only replays in this state.
+                 * @example running
+                 */
+                state?: "waiting" | "running" | "delivering" | "stopped" | "done";
+                /**
+                 * @description The beginning of the page, from the answer before.
+                 * @example 1784819700000.20260723-151500-3f9a2c
+                 */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "replays": [
+                     *         {
+                     *           "id": "20260723-151500-3f9a2c",
+                     *           "state": "running",
+                     *           "detail": "",
+                     *           "selection": {
+                     *             "of": "dead-letters",
+                     *             "destination": "erp",
+                     *             "from": "2026-07-23T14:00:00.000Z",
+                     *             "to": "2026-07-23T15:00:00.000Z"
+                     *           },
+                     *           "perSecond": 200,
+                     *           "again": false,
+                     *           "createdBy": "ann",
+                     *           "createdAt": "2026-07-23T15:15:00.000Z",
+                     *           "counted": {
+                     *             "records": 27778,
+                     *             "bytes": 5000040,
+                     *             "leftOut": {}
+                     *           },
+                     *           "sent": {
+                     *             "records": 8000,
+                     *             "bytes": 1440000,
+                     *             "leftOut": {}
+                     *           },
+                     *           "read": {
+                     *             "offsets": 24100,
+                     *             "of": 83334
+                     *           },
+                     *           "secondsLeft": 99,
+                     *           "owner": "worker-0:7:a1b2c3",
+                     *           "owners": 1,
+                     *           "notedAt": "2026-07-23T15:15:40.000Z"
+                     *         }
+                     *       ],
+                     *       "cursor": null
+                     *     }
+                     */
+                    "application/json": {
+                        replays: components["schemas"]["Replay"][];
+                        /** @description The beginning of the next page; null after the last one. */
+                        cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_replay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "selection": {
+                 *         "of": "dead-letters",
+                 *         "destination": "erp",
+                 *         "from": "2026-07-23T14:00:00.000Z",
+                 *         "to": "2026-07-23T15:00:00.000Z"
+                 *       },
+                 *       "perSecond": 200
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayOrder"];
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "20260723-151500-3f9a2c",
+                     *       "state": "waiting",
+                     *       "detail": "",
+                     *       "selection": {
+                     *         "of": "dead-letters",
+                     *         "destination": "erp",
+                     *         "from": "2026-07-23T14:00:00.000Z",
+                     *         "to": "2026-07-23T15:00:00.000Z"
+                     *       },
+                     *       "perSecond": 200,
+                     *       "again": false,
+                     *       "createdBy": "ann",
+                     *       "createdAt": "2026-07-23T15:15:00.000Z",
+                     *       "counted": {
+                     *         "records": 27778,
+                     *         "bytes": 5000040,
+                     *         "leftOut": {}
+                     *       },
+                     *       "sent": {
+                     *         "records": 8000,
+                     *         "bytes": 1440000,
+                     *         "leftOut": {}
+                     *       },
+                     *       "read": {
+                     *         "offsets": 24100,
+                     *         "of": 83334
+                     *       },
+                     *       "secondsLeft": 99,
+                     *       "owner": "worker-0:7:a1b2c3",
+                     *       "owners": 1,
+                     *       "notedAt": "2026-07-23T15:15:40.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["OtherRequest"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a replay.
+                 * @example 20260723-151500-3f9a2c
+                 */
+                replay: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "20260723-151500-3f9a2c",
+                     *       "state": "running",
+                     *       "detail": "",
+                     *       "selection": {
+                     *         "of": "dead-letters",
+                     *         "destination": "erp",
+                     *         "from": "2026-07-23T14:00:00.000Z",
+                     *         "to": "2026-07-23T15:00:00.000Z"
+                     *       },
+                     *       "perSecond": 200,
+                     *       "again": false,
+                     *       "createdBy": "ann",
+                     *       "createdAt": "2026-07-23T15:15:00.000Z",
+                     *       "counted": {
+                     *         "records": 27778,
+                     *         "bytes": 5000040,
+                     *         "leftOut": {}
+                     *       },
+                     *       "sent": {
+                     *         "records": 8000,
+                     *         "bytes": 1440000,
+                     *         "leftOut": {}
+                     *       },
+                     *       "read": {
+                     *         "offsets": 24100,
+                     *         "of": 83334
+                     *       },
+                     *       "secondsLeft": 99,
+                     *       "owner": "worker-0:7:a1b2c3",
+                     *       "owners": 1,
+                     *       "notedAt": "2026-07-23T15:15:40.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    stop_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a replay.
+                 * @example 20260723-151500-3f9a2c
+                 */
+                replay: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "20260723-151500-3f9a2c",
+                     *       "state": "stopped",
+                     *       "detail": "",
+                     *       "selection": {
+                     *         "of": "dead-letters",
+                     *         "destination": "erp",
+                     *         "from": "2026-07-23T14:00:00.000Z",
+                     *         "to": "2026-07-23T15:00:00.000Z"
+                     *       },
+                     *       "perSecond": 200,
+                     *       "again": false,
+                     *       "createdBy": "ann",
+                     *       "createdAt": "2026-07-23T15:15:00.000Z",
+                     *       "counted": {
+                     *         "records": 27778,
+                     *         "bytes": 5000040,
+                     *         "leftOut": {}
+                     *       },
+                     *       "sent": {
+                     *         "records": 8000,
+                     *         "bytes": 1440000,
+                     *         "leftOut": {}
+                     *       },
+                     *       "read": {
+                     *         "offsets": 24100,
+                     *         "of": 83334
+                     *       },
+                     *       "secondsLeft": 99,
+                     *       "owner": "worker-0:7:a1b2c3",
+                     *       "owners": 1,
+                     *       "notedAt": "2026-07-23T15:15:40.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resume_replay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a replay.
+                 * @example 20260723-151500-3f9a2c
+                 */
+                replay: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "20260723-151500-3f9a2c",
+                     *       "state": "running",
+                     *       "detail": "",
+                     *       "selection": {
+                     *         "of": "dead-letters",
+                     *         "destination": "erp",
+                     *         "from": "2026-07-23T14:00:00.000Z",
+                     *         "to": "2026-07-23T15:00:00.000Z"
+                     *       },
+                     *       "perSecond": 200,
+                     *       "again": false,
+                     *       "createdBy": "ann",
+                     *       "createdAt": "2026-07-23T15:15:00.000Z",
+                     *       "counted": {
+                     *         "records": 27778,
+                     *         "bytes": 5000040,
+                     *         "leftOut": {}
+                     *       },
+                     *       "sent": {
+                     *         "records": 8000,
+                     *         "bytes": 1440000,
+                     *         "leftOut": {}
+                     *       },
+                     *       "read": {
+                     *         "offsets": 24100,
+                     *         "of": 83334
+                     *       },
+                     *       "secondsLeft": 99,
+                     *       "owner": "worker-0:7:a1b2c3",
+                     *       "owners": 1,
+                     *       "notedAt": "2026-07-23T15:15:40.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_log: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "oldest": "2026-07-16T14:00:00.012Z",
+                     *       "newest": "2026-07-23T14:03:12.481Z",
+                     *       "records": 48210377,
+                     *       "behindMs": 0
+                     *     }
+                     */
+                    "application/json": {
+                        oldest: string | null;
+                        newest: string | null;
+                        records: number;
+                        /** @description The age of the records that are indexed now. It is 0 if all records are indexed, and null while it is not known. */
+                        behindMs: number | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["UnavailableOrLogUnavailable"];
+        };
+    };
+    show_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `messageId`. If it has slashes, which some proxies refuse, use the search instead.
+                 * @example order-4711
+                 */
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "messageId": "order-4711",
+                     *       "deliveries": [
+                     *         {
+                     *           "destination": "erp",
+                     *           "state": "waiting",
+                     *           "dueAt": "2026-07-23T14:04:12.483Z",
+                     *           "records": [
+                     *             {
+                     *               "at": "2026-07-23T14:03:12.481Z",
+                     *               "kind": "attempted",
+                     *               "isEnd": false,
+                     *               "weight": 1,
+                     *               "destination": "erp",
+                     *               "hook": "main",
+                     *               "source": "shop",
+                     *               "messageId": "order-4711",
+                     *               "messageType": "track",
+                     *               "origin": {
+                     *                 "topic": "sluice.events",
+                     *                 "partition": 3,
+                     *                 "offset": 182004
+                     *               },
+                     *               "attempt": 1,
+                     *               "verdict": "retry",
+                     *               "outcome": "answer",
+                     *               "status": 503,
+                     *               "durationMs": 41.2,
+                     *               "reason": null,
+                     *               "error": null,
+                     *               "dueAt": null,
+                     *               "firstSeenAt": "2026-07-23T14:03:12.402Z",
+                     *               "user": "a1b2c3d4e5f6",
+                     *               "replay": null,
+                     *               "answer": null
+                     *             },
+                     *             {
+                     *               "at": "2026-07-23T14:03:12.483Z",
+                     *               "kind": "parked",
+                     *               "isEnd": false,
+                     *               "weight": 1,
+                     *               "destination": "erp",
+                     *               "hook": null,
+                     *               "source": "shop",
+                     *               "messageId": "order-4711",
+                     *               "messageType": "track",
+                     *               "origin": {
+                     *                 "topic": "sluice.events",
+                     *                 "partition": 3,
+                     *                 "offset": 182004
+                     *               },
+                     *               "attempt": 1,
+                     *               "verdict": null,
+                     *               "outcome": null,
+                     *               "status": null,
+                     *               "durationMs": null,
+                     *               "reason": "failed",
+                     *               "error": null,
+                     *               "dueAt": "2026-07-23T14:04:12.483Z",
+                     *               "firstSeenAt": "2026-07-23T14:03:12.402Z",
+                     *               "user": "a1b2c3d4e5f6",
+                     *               "replay": null,
+                     *               "answer": null
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        messageId: string;
+                        deliveries: components["schemas"]["LogDelivery"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            422: components["responses"]["AnswerTooLarge"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["UnavailableOrLogUnavailable"];
+        };
+    };
+    search_log: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "destination": "erp",
+                 *       "isFailed": true,
+                 *       "from": "2026-07-23T14:00:00.000Z",
+                 *       "limit": 50
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The beginning of the time range, which is included, in ISO 8601. Without a zone, it is in UTC. The default is an hour ago. */
+                    from?: string;
+                    /** @description The end of the time range, which is excluded, in ISO 8601. Without a zone, it is in UTC. The default is now. */
+                    to?: string;
+                    destination?: string;
+                    /** @description The id of a URL of a destination. */
+                    hook?: string;
+                    source?: string;
+                    messageId?: string;
+                    /** @description The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`. */
+                    user?: string;
+                    kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
+                    /** @enum {unknown} */
+                    outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files";
+                    status?: number;
+                    /** @description Why the delivery was parked, dead, left out or filtered. */
+                    reason?: string;
+                    /** @description The id of the replay that sent the message again. */
+                    replay?: string;
+                    /** @description If it is true, only failed attempts and dead letters are found. */
+                    isFailed?: boolean;
+                    /** @description The most records of a page. The default is 100. */
+                    limit?: number;
+                    cursor?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-07-23T14:00:00.000Z",
+                     *       "to": "2026-07-23T15:00:00.000Z",
+                     *       "records": [
+                     *         {
+                     *           "at": "2026-07-23T14:03:12.481Z",
+                     *           "kind": "attempted",
+                     *           "isEnd": false,
+                     *           "weight": 1,
+                     *           "destination": "erp",
+                     *           "hook": "main",
+                     *           "source": "shop",
+                     *           "messageId": "order-4711",
+                     *           "messageType": "track",
+                     *           "origin": {
+                     *             "topic": "sluice.events",
+                     *             "partition": 3,
+                     *             "offset": 182004
+                     *           },
+                     *           "attempt": 1,
+                     *           "verdict": "retry",
+                     *           "outcome": "answer",
+                     *           "status": 503,
+                     *           "durationMs": 41.2,
+                     *           "reason": null,
+                     *           "error": null,
+                     *           "dueAt": null,
+                     *           "firstSeenAt": "2026-07-23T14:03:12.402Z",
+                     *           "user": "a1b2c3d4e5f6",
+                     *           "replay": null,
+                     *           "answer": null
+                     *         }
+                     *       ],
+                     *       "cursor": "NDk1NjI5LjExNA"
+                     *     }
+                     */
+                    "application/json": {
+                        /** Format: date-time */
+                        from: string;
+                        /** Format: date-time */
+                        to: string;
+                        records: components["schemas"]["LogRecord"][];
+                        /** @description The beginning of the next page. It is null on the last page. */
+                        cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["AnswerTooLarge"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["UnavailableOrLogUnavailable"];
+        };
+    };
+    count_log: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "destination": "erp",
+                 *       "from": "2026-07-23T14:00:00.000Z",
+                 *       "to": "2026-07-23T15:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The beginning of the time range, which is included, in ISO 8601. Without a zone, it is in UTC. The default is an hour ago. */
+                    from?: string;
+                    /** @description The end of the time range, which is excluded, in ISO 8601. Without a zone, it is in UTC. The default is now. */
+                    to?: string;
+                    destination?: string;
+                    /** @description The id of a URL of a destination. */
+                    hook?: string;
+                    source?: string;
+                    messageId?: string;
+                    /** @description The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`. */
+                    user?: string;
+                    kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
+                    /** @enum {unknown} */
+                    outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files";
+                    status?: number;
+                    /** @description Why the delivery was parked, dead, left out or filtered. */
+                    reason?: string;
+                    /** @description The id of the replay that sent the message again. */
+                    replay?: string;
+                    /** @description If it is true, only failed attempts and dead letters are found. */
+                    isFailed?: boolean;
+                    /**
+                     * @description The length of a step. There may be 1,500 steps. The default is 1m.
+                     * @enum {unknown}
+                     */
+                    step?: "1m" | "5m" | "15m" | "30m" | "1h" | "6h" | "24h";
+                    /**
+                     * @description `status`: by the status of answers, or by the outcome of requests without an answer. `all`, which is the default with `step`: all are one group.
+                     * @enum {unknown}
+                     */
+                    groupBy?: "all" | "destination" | "status";
+                    /** @description The most groups: those with most failed requests and dead letters, then those with most requests. The default is 10. */
+                    top?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-07-23T14:00:00.000Z",
+                     *       "to": "2026-07-23T15:00:00.000Z",
+                     *       "minutes": [
+                     *         {
+                     *           "minute": "2026-07-23T14:03:00.000Z",
+                     *           "succeeded": 5912,
+                     *           "failed": 88,
+                     *           "parked": 88,
+                     *           "delivered": 0,
+                     *           "dead": 0,
+                     *           "superseded": 0,
+                     *           "suppressed": 0,
+                     *           "omitted": 0,
+                     *           "filtered": 0,
+                     *           "durationMs": {
+                     *             "p50": 31.2,
+                     *             "p95": 104,
+                     *             "p99": 880
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** Format: date-time */
+                        from: string;
+                        /** Format: date-time */
+                        to: string;
+                        minutes?: components["schemas"]["LogMinute"][];
+                        /** @description When each step begins. */
+                        times?: string[];
+                        /** @description Each list of a group has a number for each of `times`. */
+                        groups?: components["schemas"]["LogGroup"][];
+                        /** @description How many groups are left out. */
+                        others?: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["AnswerTooLarge"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["UnavailableOrLogUnavailable"];
+        };
+    };
+    show_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "asOf": "2026-07-29T09:30:02.000Z",
+                     *       "workers": [
+                     *         {
+                     *           "name": "sluice-worker-0:17",
+                     *           "version": "1.0.0",
+                     *           "startedAt": "2026-07-28T09:30:00.000Z",
+                     *           "units": 12,
+                     *           "toldAt": "2026-07-29T09:30:00.000Z",
+                     *           "catalogTrouble": null,
+                     *           "catalogCopyAt": null
+                     *         }
+                     *       ],
+                     *       "units": {
+                     *         "told": 12,
+                     *         "of": 12
+                     *       },
+                     *       "lag": {
+                     *         "records": 31,
+                     *         "oldestAt": "2026-07-29T09:30:01.800Z"
+                     *       },
+                     *       "retrying": 310,
+                     *       "waiting": 4200,
+                     *       "destinations": {
+                     *         "total": 10000,
+                     *         "failing": 1,
+                     *         "gone": 0,
+                     *         "auto_paused": 0,
+                     *         "paced": 0,
+                     *         "paused": 0,
+                     *         "unknown": 0,
+                     *         "healthy": 9999,
+                     *         "off": 0
+                     *       },
+                     *       "attention": [
+                     *         {
+                     *           "destination": "crm",
+                     *           "name": "CRM",
+                     *           "condition": "failing",
+                     *           "since": "2026-07-29T09:15:50.000Z",
+                     *           "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, next try in 40 s",
+                     *           "next": "sluice destinations status crm"
+                     *         }
+                     *       ],
+                     *       "needAttention": 1,
+                     *       "untold": 0,
+                     *       "unknown": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_destinations: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Lists only the destination with this id.
+                 * @example crm
+                 */
+                destination?: string;
+                /**
+                 * @description Lists only destinations of this source.
+                 * @example shop
+                 */
+                source?: string;
+                /**
+                 * @description Lists only destinations in this state or condition. `waiting`: messages of it wait for their turn.
+                 * @example on
+                 */
+                state?: "on" | "off" | "paused" | "auto_paused" | "failing" | "gone" | "paced" | "unknown" | "healthy" | "waiting";
+                /**
+                 * @description Lists only destinations whose id, name or host has this text, in upper or lower case.
+                 * @example example.com
+                 */
+                search?: string;
+                /**
+                 * @description Lists only destinations with this label.
+                 * @example tenant=acme
+                 */
+                label?: string;
+                /**
+                 * @description `id`, which is the default: in the order of the ids. `worst`: those that need attention most come first.
+                 * @example worst
+                 */
+                sort?: "id" | "worst";
+                /**
+                 * @description The `cursor` of an answer. Repeat the other parameters of its request.
+                 * @example eyJhZnRlciI6ImNybSJ9
+                 */
+                cursor?: string;
+                /**
+                 * @description Lists only destinations whose ids come after this one.
+                 * @example billing
+                 */
+                after?: string;
+                /**
+                 * @description The most entries of an answer, 1 to 1000; default 100.
+                 * @example 100
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destinations": [
+                     *         {
+                     *           "id": "crm",
+                     *           "name": "CRM",
+                     *           "state": "on",
+                     *           "labels": {
+                     *             "tenant": "acme"
+                     *           },
+                     *           "sources": [
+                     *             "shop"
+                     *           ],
+                     *           "filter": {
+                     *             "types": [
+                     *               "track"
+                     *             ],
+                     *             "events": [
+                     *               "Order Completed"
+                     *             ]
+                     *           },
+                     *           "isSigned": true,
+                     *           "strategy": "all",
+                     *           "maxInFlight": 64,
+                     *           "rateLimit": null,
+                     *           "hooks": [
+                     *             {
+                     *               "id": "a1b2c3d4",
+                     *               "origin": "https://crm.example.com",
+                     *               "isGone": false,
+                     *               "failing": {
+                     *                 "since": "2026-07-29T09:15:50.000Z",
+                     *                 "isBreakerOpen": true,
+                     *                 "answers": [
+                     *                   {
+                     *                     "outcome": "status 503",
+                     *                     "count": 1180
+                     *                   },
+                     *                   {
+                     *                     "outcome": "timeout",
+                     *                     "count": 12
+                     *                   }
+                     *                 ],
+                     *                 "lastFailureAt": "2026-07-29T09:30:01.000Z",
+                     *                 "lastSuccessAt": null
+                     *               }
+                     *             }
+                     *           ],
+                     *           "health": {
+                     *             "condition": "failing",
+                     *             "since": "2026-07-29T09:15:50.000Z",
+                     *             "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, next try in 40 s",
+                     *             "nextTryAt": "2026-07-29T09:30:42.000Z",
+                     *             "secretEndsAt": null,
+                     *             "asOf": "2026-07-29T09:30:00.000Z",
+                     *             "waiting": 4200,
+                     *             "oldestWaitingSince": "2026-07-29T09:16:02.000Z",
+                     *             "drainedInSeconds": 840,
+                     *             "inFlightLimit": 12,
+                     *             "perSecondLimit": 5,
+                     *             "isLimitLowered": true
+                     *           }
+                     *         }
+                     *       ],
+                     *       "next": null,
+                     *       "cursor": null,
+                     *       "total": 1,
+                     *       "asOf": "2026-07-29T09:30:02.000Z",
+                     *       "areAutoPausesKnown": true,
+                     *       "catalogVersion": "3f2a9c0b1d4e"
+                     *     }
+                     */
+                    "application/json": {
+                        destinations: components["schemas"]["ListedDestination"][];
+                        /** @description The value of `after` in the request for the next destinations. It is null if there are no more, or with `sort=worst`. */
+                        next: string | null;
+                        /** @description The value of `cursor` in the request for the next destinations. It is null if there are no more. */
+                        cursor: string | null;
+                        /** @description How many destinations there are, in all parts of the list. */
+                        total: number;
+                        /**
+                         * Format: date-time
+                         * @description When this was read from Kafka. It is a few seconds ago, or longer while Kafka does not answer.
+                         */
+                        asOf: string;
+                        /** @description It is false if Kafka has no topic of notices, or if this process may not read it. Destinations that Sluice has paused are then listed as `on`. */
+                        areAutoPausesKnown: boolean;
+                        /** @description The version of the catalog, as in `sluice_catalog_info`. */
+                        catalogVersion: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_destination_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destination": "crm",
+                     *       "name": "CRM",
+                     *       "state": "on",
+                     *       "asOf": "2026-07-29T09:30:02.000Z",
+                     *       "health": {
+                     *         "condition": "failing",
+                     *         "since": "2026-07-29T09:15:50.000Z",
+                     *         "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, next try in 40 s",
+                     *         "nextTryAt": "2026-07-29T09:30:42.000Z",
+                     *         "secretEndsAt": null,
+                     *         "asOf": "2026-07-29T09:30:00.000Z",
+                     *         "waiting": 4200,
+                     *         "oldestWaitingSince": "2026-07-29T09:16:02.000Z",
+                     *         "drainedInSeconds": 840,
+                     *         "inFlightLimit": 12,
+                     *         "perSecondLimit": 5,
+                     *         "isLimitLowered": true
+                     *       },
+                     *       "hooks": [
+                     *         {
+                     *           "id": "a1b2c3d4",
+                     *           "origin": "https://crm.example.com",
+                     *           "isGone": false,
+                     *           "failing": {
+                     *             "since": "2026-07-29T09:15:50.000Z",
+                     *             "isBreakerOpen": true,
+                     *             "answers": [
+                     *               {
+                     *                 "outcome": "status 503",
+                     *                 "count": 1180
+                     *               },
+                     *               {
+                     *                 "outcome": "timeout",
+                     *                 "count": 12
+                     *               }
+                     *             ],
+                     *             "lastFailureAt": "2026-07-29T09:30:01.000Z",
+                     *             "lastSuccessAt": null
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        destination: string;
+                        name: string;
+                        /**
+                         * @description `auto_paused`: it is `on` in the catalog, but Sluice has paused it.
+                         * @enum {string}
+                         */
+                        state: "on" | "off" | "paused" | "auto_paused";
+                        /**
+                         * Format: date-time
+                         * @description When this was read from Kafka. It is a few seconds ago, or longer while Kafka does not answer.
+                         */
+                        asOf: string;
+                        health: components["schemas"]["Health"];
+                        hooks: components["schemas"]["HookState"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    test_destination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "message": {
+                 *         "type": "identify",
+                 *         "userId": "u1",
+                 *         "traits": {
+                 *           "plan": "pro"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The id of the only URL to send to. If it is absent, the message is sent to all URLs. */
+                    hook?: string;
+                    /** @description A Segment message. If it is absent, a `track` with the event `Sluice Test` is sent. */
+                    message?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destination": "crm",
+                     *       "messageId": "test-0-1785317403000",
+                     *       "isAccepted": false,
+                     *       "verdict": "dead_letter",
+                     *       "hooks": [
+                     *         {
+                     *           "hook": "a1b2c3d4",
+                     *           "origin": "https://crm.example.com",
+                     *           "verdict": "final",
+                     *           "outcome": "status 401",
+                     *           "status": 401,
+                     *           "durationMs": 84,
+                     *           "answer": "{\"error\":\"bad signature\"}",
+                     *           "advice": "The endpoint refuses the signature or a header. Compare the endpoint's secret with sharedSecret, and check the headers of the hook."
+                     *         }
+                     *       ],
+                     *       "notes": []
+                     *     }
+                     */
+                    "application/json": {
+                        destination: string;
+                        /** @description The `messageId` of the message that was sent. */
+                        messageId: string;
+                        /** @description Whether every tested URL accepts the message. */
+                        isAccepted: boolean;
+                        /**
+                         * @description What would become of a delivery to all URLs of the destination. It is delivered if one URL accepts it. The verdict is null if only one of several URLs was tested.
+                         * @enum {string|null}
+                         */
+                        verdict: "delivered" | "retry" | "dead_letter" | null;
+                        hooks: components["schemas"]["HookTrial"][];
+                        /** @description Why a worker would not send this message now, such as a filter or the state. */
+                        notes: string[];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_paused: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destinations": [
+                     *         {
+                     *           "destination": "crm",
+                     *           "since": "2026-07-23T14:00:03.000Z",
+                     *           "pausedAt": "2026-07-28T14:00:12.000Z",
+                     *           "lastOutcome": "status 503",
+                     *           "cause": "failing"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        destinations: components["schemas"]["PausedDestination"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resume_destination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destination": "crm",
+                     *       "since": "2026-07-23T14:00:03.000Z",
+                     *       "pausedAt": "2026-07-28T14:00:12.000Z",
+                     *       "lastOutcome": "status 503",
+                     *       "cause": "failing",
+                     *       "resumedAt": "2026-07-29T09:30:00.000Z",
+                     *       "resumedBy": "ann",
+                     *       "workersKnowWithinSeconds": 2
+                     *     }
+                     */
+                    "application/json": {
+                        destination: string;
+                        /**
+                         * Format: date-time
+                         * @description The time since which all of its URLs have failed.
+                         */
+                        since: string;
+                        /** Format: date-time */
+                        pausedAt: string;
+                        /** @description The outcome of its last request. */
+                        lastOutcome: string;
+                        /**
+                         * @description `failing`: its URLs have failed for too long. `gone`: they have answered 410.
+                         * @enum {string}
+                         */
+                        cause: "failing" | "gone";
+                        /** Format: date-time */
+                        resumedAt: string;
+                        resumedBy: string;
+                        /** @description Wait this number of seconds before you replay the messages that the destination missed. A worker that does not know yet that it is resumed stops the replay. */
+                        workersKnowWithinSeconds: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retry_destination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": {
+                    /** @description The `messageId` of the only message to try. If it is absent, all are tried. */
+                    messageId?: string;
+                    /** @description If it is true, Sluice only looks whether this can be done. */
+                    dryRun?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destination": "crm",
+                     *       "messageId": null,
+                     *       "isPreview": false,
+                     *       "waiting": null,
+                     *       "askedAt": "2026-07-29T09:30:00.000Z",
+                     *       "askedBy": "ann",
+                     *       "workersKnowWithinSeconds": 2
+                     *     }
+                     */
+                    "application/json": {
+                        destination: string;
+                        /** @description The only message that is tried. It is null if all are tried. */
+                        messageId: string | null;
+                        /** @description It is true if nothing was changed. */
+                        isPreview: boolean;
+                        /** @description How many messages wait. It is always null at present, because the retry topics hold the messages of all destinations, and nobody counts those of one. */
+                        waiting: number | null;
+                        /** Format: date-time */
+                        askedAt?: string;
+                        askedBy?: string;
+                        /** @description A worker that runs begins to send within this number of seconds. */
+                        workersKnowWithinSeconds?: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    drop_destination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "waiting": true,
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description It is always true, because only what waits is dropped.
+                     * @constant
+                     */
+                    waiting: true;
+                    /** @description If it is true, Sluice only says how many wait. */
+                    dryRun?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destination": "crm",
+                     *       "isPreview": true,
+                     *       "waiting": 4200,
+                     *       "onRetryTopics": null
+                     *     }
+                     */
+                    "application/json": {
+                        destination: string;
+                        /** @description It is true if nothing was changed. */
+                        isPreview: boolean;
+                        /** @description How many messages wait for their turn. It is null if the number is not known. */
+                        waiting: number | null;
+                        /** @description How many messages wait for their next try. It is always null, because nobody counts those of one destination. */
+                        onRetryTopics: null;
+                        /** Format: date-time */
+                        askedAt?: string;
+                        askedBy?: string;
+                        /** @description A worker that runs begins within this number of seconds. */
+                        workersKnowWithinSeconds?: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_destination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": 4711,
+                     *       "destination": {
+                     *         "id": "crm",
+                     *         "sources": [
+                     *           "shop"
+                     *         ],
+                     *         "sharedSecret": "${kept:2026-07-29T09:30:00.000Z:0123456789abcdef}",
+                     *         "hooks": [
+                     *           {
+                     *             "url": "https://crm.example.com/hook"
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The version of the object. It is also in the header `ETag`, in quotes. */
+                        version: number;
+                        destination: components["schemas"]["Destination"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    put_destination: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` of the answer in which you have seen the object. If it was changed since, the answer is 412.
+                 * @example "4711"
+                 */
+                "If-Match"?: string;
+                /**
+                 * @description `*`: make a new object. If there is one, the answer is 412. Send this or `If-Match`.
+                 * @example *
+                 */
+                "If-None-Match"?: "*";
+            };
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "crm",
+                 *       "sources": [
+                 *         "shop"
+                 *       ],
+                 *       "sharedSecret": "${kept:2026-07-29T09:30:00.000Z:0123456789abcdef}",
+                 *       "hooks": [
+                 *         {
+                 *           "url": "https://crm.example.com/hook"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["Destination"];
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "what": "changed",
+                     *       "version": 4712,
+                     *       "revision": 98
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ObjectChanged"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
+            428: components["responses"]["NoCondition"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    remove_destination: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` of the answer in which you have seen the object. If it was changed since, the answer is 412.
+                 * @example "4711"
+                 */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "what": "changed",
+                     *       "version": 4712,
+                     *       "revision": 98
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ObjectChanged"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            422: components["responses"]["Faulty"];
+            428: components["responses"]["NoCondition"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patch_destination: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` of the answer in which you have seen the object. If it was changed since, the answer is 412.
+                 * @example "4711"
+                 */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Another name"
+                 *     }
+                 */
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "what": "changed",
+                     *       "version": 4712,
+                     *       "revision": 98
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ObjectChanged"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
+            428: components["responses"]["NoCondition"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_sources: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sources": [
+                     *         {
+                     *           "id": "shop",
+                     *           "name": "Web shop",
+                     *           "kind": "events",
+                     *           "enabled": true,
+                     *           "destinations": 12
+                     *         }
+                     *       ],
+                     *       "catalogVersion": "r98"
+                     *     }
+                     */
+                    "application/json": {
+                        sources: components["schemas"]["ListedSource"][];
+                        catalogVersion: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a source.
+                 * @example shop
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "version": 4711,
+                     *       "source": {
+                     *         "id": "shop",
+                     *         "name": "Web shop",
+                     *         "writeKeys": [
+                     *           "wk_shop"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The version of the object. It is also in the header `ETag`, in quotes. */
+                        version: number;
+                        source: components["schemas"]["Source"];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    put_source: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` of the answer in which you have seen the object. If it was changed since, the answer is 412.
+                 * @example "4711"
+                 */
+                "If-Match"?: string;
+                /**
+                 * @description `*`: make a new object. If there is one, the answer is 412. Send this or `If-Match`.
+                 * @example *
+                 */
+                "If-None-Match"?: "*";
+            };
+            path: {
+                /**
+                 * @description The id of a source.
+                 * @example shop
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "shop",
+                 *       "name": "Web shop",
+                 *       "writeKeys": [
+                 *         "wk_shop"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["Source"];
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "what": "changed",
+                     *       "version": 4712,
+                     *       "revision": 98
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ObjectChanged"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
+            428: components["responses"]["NoCondition"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    remove_source: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` of the answer in which you have seen the object. If it was changed since, the answer is 412.
+                 * @example "4711"
+                 */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The id of a source.
+                 * @example shop
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "what": "changed",
+                     *       "version": 4712,
+                     *       "revision": 98
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ObjectChanged"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            422: components["responses"]["Faulty"];
+            428: components["responses"]["NoCondition"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patch_source: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description The `ETag` of the answer in which you have seen the object. If it was changed since, the answer is 412.
+                 * @example "4711"
+                 */
+                "If-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The id of a source.
+                 * @example shop
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Another name"
+                 *     }
+                 */
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "what": "changed",
+                     *       "version": 4712,
+                     *       "revision": 98
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ObjectChanged"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
+            428: components["responses"]["NoCondition"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "tokens": [
+                     *         {
+                     *           "name": "acme-portal",
+                     *           "right": "operate",
+                     *           "scope": {
+                     *             "label": "tenant=acme"
+                     *           },
+                     *           "expiresAt": "2026-10-27T09:30:00.000Z",
+                     *           "createdBy": "ann",
+                     *           "createdAt": "2026-07-29T09:30:00.000Z",
+                     *           "hasEnded": false,
+                     *           "origin": "topic",
+                     *           "lastUsedAt": "2026-07-30T08:00:00.000Z"
+                     *         }
+                     *       ],
+                     *       "usesKnownSince": "2026-07-29T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        tokens: components["schemas"]["ListedToken"][];
+                        /**
+                         * Format: date-time
+                         * @description When the process that answers was started.
+                         */
+                        usesKnownSince: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "acme-portal",
+                 *       "right": "operate",
+                 *       "scope": {
+                 *         "label": "tenant=acme"
+                 *       },
+                 *       "expiresAt": "2026-10-27T09:30:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Who it is for: the audit trail has it. */
+                    name: string;
+                    /** @enum {unknown} */
+                    right: "read" | "operate" | "admin";
+                    scope: components["schemas"]["Scope"];
+                    /** @description When it ends, in ISO 8601. Absent: in 90 days, or with the token of the request. null: it has no end. */
+                    expiresAt?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "token": "sluice_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo",
+                     *       "name": "acme-portal",
+                     *       "right": "operate",
+                     *       "scope": {
+                     *         "label": "tenant=acme"
+                     *       },
+                     *       "expiresAt": "2026-10-27T09:30:00.000Z",
+                     *       "createdBy": "ann",
+                     *       "createdAt": "2026-07-29T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The token, which is shown this once. */
+                        token: string;
+                        name: string;
+                        /** @enum {unknown} */
+                        right: "read" | "operate" | "admin";
+                        scope: components["schemas"]["Scope"];
+                        /**
+                         * Format: date-time
+                         * @description When the token ends. It is null if it has no end.
+                         */
+                        expiresAt: string | null;
+                        /** @description The token, or the user of the command line, that made it. It is null for tokens of the file. */
+                        createdBy: string | null;
+                        /** Format: date-time */
+                        createdAt: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    remove_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of a token.
+                 * @example acme-portal
+                 */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "acme-portal",
+                     *       "what": "removed"
+                     *     }
+                     */
+                    "application/json": {
+                        name: string;
+                        /** @constant */
+                        what: "removed";
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "ann",
+                     *       "rights": [
+                     *         "read",
+                     *         "operate"
+                     *       ],
+                     *       "scope": "all",
+                     *       "ends": "2026-07-30T09:30:00.000Z",
+                     *       "isSession": true
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The name of the token that has signed in. */
+                        name: string;
+                        rights: ("read" | "operate" | "admin")[];
+                        scope: components["schemas"]["Scope"];
+                        /**
+                         * Format: date-time
+                         * @description When it ends at the latest. A session also ends when it is not used for `admin.sessionIdleTimeout`. It is null for a token without an end.
+                         */
+                        ends: string | null;
+                        /** @description Whether a cookie has shown this, and no token. */
+                        isSession: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "sluice_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description A token of the admin API. */
+                    token?: string;
+                    /** @description A code of `POST /v1/session/codes`, which works once. */
+                    code?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": "sluice_code_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo",
+                     *       "expiresAt": "2026-07-29T09:31:00.000Z",
+                     *       "path": "/console/#code=sluice_code_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo"
+                     *     }
+                     */
+                    "application/json": {
+                        code: string;
+                        /** Format: date-time */
+                        expiresAt: string;
+                        /** @description The address of the console with the code: a URL if `admin.publicUrl` is set. */
+                        path: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotate_secret: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": {
+                    /** @description When the old secret ends by itself (ISO 8601). Absent: when somebody ends it. */
+                    oldSecretEndsAt?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destination": "crm",
+                     *       "state": "both",
+                     *       "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD3bsZXHNp2rE=",
+                     *       "version": 4713,
+                     *       "revision": 99
+                     *     }
+                     */
+                    "application/json": {
+                        destination: string;
+                        /**
+                         * @description first: there was no secret. both: the old secret stays valid beside the new one. ended: only the new one is used.
+                         * @enum {string}
+                         */
+                        state: "first" | "both" | "ended";
+                        /** @description The new secret. null: none was made. */
+                        secret: string | null;
+                        /** @description The version of the destination. It is also in the header `ETag`. */
+                        version: number;
+                        /** @description The number of the last change of the catalog. */
+                        revision: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["FaultyOrOtherRequest"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    end_secret: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "destination": "crm",
+                     *       "state": "ended",
+                     *       "secret": null,
+                     *       "version": 4713,
+                     *       "revision": 99
+                     *     }
+                     */
+                    "application/json": {
+                        destination: string;
+                        /**
+                         * @description first: there was no secret. both: the old secret stays valid beside the new one. ended: only the new one is used.
+                         * @enum {string}
+                         */
+                        state: "first" | "both" | "ended";
+                        /** @description The new secret. null: none was made. */
+                        secret: string | null;
+                        /** @description The version of the destination. It is also in the header `ETag`. */
+                        version: number;
+                        /** @description The number of the last change of the catalog. */
+                        revision: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["FaultyOrOtherRequest"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_catalog_changes: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most entries of an answer, 1 to 1000; default 100.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Only what concerns this object.
+                 * @example destination/crm
+                 */
+                object?: string;
+                /**
+                 * @description The beginning of the page, from the answer before.
+                 * @example 4711
+                 */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "changes": [
+                     *         {
+                     *           "revision": 1785317403,
+                     *           "at": "2026-07-29T09:30:00.000Z",
+                     *           "by": "ann",
+                     *           "undoes": null,
+                     *           "count": 1,
+                     *           "isWhole": true,
+                     *           "objects": [
+                     *             {
+                     *               "object": "destination/crm",
+                     *               "what": "changed"
+                     *             }
+                     *           ],
+                     *           "fields": null
+                     *         }
+                     *       ],
+                     *       "cursor": "4711"
+                     *     }
+                     */
+                    "application/json": {
+                        changes: components["schemas"]["CatalogChange"][];
+                        /** @description The beginning of the next page; null after the last one. */
+                        cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_catalog_change: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most entries of an answer, 1 to 1000; default 100.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Only what concerns this object.
+                 * @example destination/crm
+                 */
+                object?: string;
+                /**
+                 * @description The beginning of the page, from the answer before.
+                 * @example 4711
+                 */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The revision of a change.
+                 * @example 1785317403
+                 */
+                revision: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "revision": 1785317403,
+                     *       "at": "2026-07-29T09:30:00.000Z",
+                     *       "by": "ann",
+                     *       "undoes": null,
+                     *       "count": 1,
+                     *       "objects": [
+                     *         {
+                     *           "object": "destination/crm",
+                     *           "what": "changed",
+                     *           "fields": [
+                     *             {
+                     *               "field": "state",
+                     *               "before": "on",
+                     *               "after": "paused"
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "cursor": null
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The number of the change. */
+                        revision: number;
+                        /** Format: date-time */
+                        at: string;
+                        /** @description The name of a token, or a user of the command line. */
+                        by: string;
+                        /** @description The revision that this change has undone. */
+                        undoes: number | null;
+                        /** @description How many objects it has changed. */
+                        count: number;
+                        objects: {
+                            /** @description The kind and the id of the object. */
+                            object: string;
+                            /** @enum {string} */
+                            what: "created" | "changed" | "removed";
+                            fields: components["schemas"]["FieldChange"][];
+                        }[];
+                        /** @description The beginning of the next page; null after the last one. */
+                        cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    undo_catalog_change: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /**
+                 * @description The revision of a change.
+                 * @example 1785317403
+                 */
+                revision: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "revision": 1785317404,
+                     *       "undoes": 1785317403,
+                     *       "count": 1,
+                     *       "objects": [
+                     *         {
+                     *           "object": "destination/crm",
+                     *           "what": "changed"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The number of the last change of the catalog. */
+                        revision: number;
+                        undoes: number;
+                        /** @description How many objects it has changed. */
+                        count: number;
+                        /** @description The first 100 of them. */
+                        objects: {
+                            /** @description The kind and the id of the object. */
+                            object: string;
+                            /** @enum {string} */
+                            what: "created" | "changed" | "removed";
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["FaultyOrOtherRequest"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_audit: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most entries of an answer, 1 to 1000; default 100.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Only of this replay.
+                 * @example 20260723-151500-3f9a2c
+                 */
+                replay?: string;
+                /**
+                 * @description The beginning of the time range, included. ISO 8601; without a zone it is UTC.
+                 * @example 2026-07-23T00:00:00Z
+                 */
+                from?: string;
+                /**
+                 * @description The end of that time range, excluded.
+                 * @example 2026-07-24T00:00:00Z
+                 */
+                to?: string;
+                /**
+                 * @description The beginning of the page, from the answer before.
+                 * @example 4711
+                 */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "at": "2026-07-23T15:15:00.000Z",
+                     *           "lastAt": "2026-07-23T15:15:00.000Z",
+                     *           "count": 1,
+                     *           "by": "ann",
+                     *           "action": "created",
+                     *           "replay": "20260723-151500-3f9a2c",
+                     *           "destination": null,
+                     *           "records": 27778,
+                     *           "detail": "dead letters of destination erp"
+                     *         }
+                     *       ],
+                     *       "cursor": "4711",
+                     *       "completeSince": null
+                     *     }
+                     */
+                    "application/json": {
+                        entries: components["schemas"]["AuditEntry"][];
+                        /** @description The beginning of the next page; null after the last one. */
+                        cursor: string | null;
+                        /** @description Earlier entries may be missing, because only 20,000 are in memory. null: all of the 90 days are there. */
+                        completeSince: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+}

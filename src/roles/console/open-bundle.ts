@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { type Bundle, BundleFolder } from '../../admin/console/bundle.ts'
+
+const isCheckout = import.meta.url.endsWith('.ts')
+const root = new URL(isCheckout ? '../../../' : '../', import.meta.url)
+const folder = fileURLToPath(new URL('dist/console/', root))
+const buildScript = fileURLToPath(new URL('scripts/build-console.ts', root))
+
+type Log = Record<'info' | 'warn', (fields: object, message: string) => void>
+
+/**
+ * Opens the pages of the console. A package has them. In a checkout, they are built when a browser asks for
+ * them first.
+ */
+export function openBundle(prefix: string, log: Log): () => Bundle | string {
+  const bundle = new BundleFolder(folder, prefix)
+  let state: 'idle' | 'building' | 'failed' = 'idle'
+  return () => {
+    const found = bundle.current()
+    if (found !== undefined) return found
+    if (!isCheckout || !existsSync(buildScript) || state === 'failed') return notBuilt
+    if (state === 'idle') {
+      state = 'building'
+      void build(log).then((isBuilt) => (state = isBuilt ? 'idle' : 'failed'))
+    }
+    return 'The console is being built, which takes some seconds.'
+  }
+}
+
+const notBuilt = 'This checkout has no console: run npm run build:console'
+
+function build(log: Log): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const child = spawn(process.execPath, [buildScript], { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-2_000)))
+  child.on('error', (error) => (said = error.message))
+  child.on('close', (code) => {
+    if (code === 0) log.info({ folder }, 'the console was built')
+    else log.warn({ problem: said.trim() }, 'the console can not be built: run npm run build:console')
+    resolve(code === 0)
+  })
+  return promise
+}

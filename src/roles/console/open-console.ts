@@ -1,0 +1,52 @@
+import { WrongSecrets } from '../../admin/console/wrong-secrets.ts'
+import type { AdminServerOptions } from '../../admin/server.ts'
+import { SessionBook } from '../../admin/sessions.ts'
+import type { TokenBook } from '../../admin/token-book.ts'
+import type { Token } from '../../admin/tokens.ts'
+import type { Config } from '../../config/schema.ts'
+import type { OpenedDesk } from '../operations/catalog-desk.ts'
+import type { CatalogTopic } from '../catalog/followed-topic.ts'
+import { openBundle } from './open-bundle.ts'
+import { makeCode, Renewals, sessionCalls } from './session-calls.ts'
+import { sessionsInMemory, sessionsInTopic } from './session-store.ts'
+
+export type OpenConsoleOptions = {
+  readonly config: Config
+  readonly log: Record<'info' | 'warn', (fields: object, message: string) => void>
+  readonly tokens: TokenBook
+  /** Both are `undefined` if the catalog is in a file. */
+  readonly desk: Pick<OpenedDesk, 'change' | 'look'> | undefined
+  readonly topic: Pick<CatalogTopic, 'revision' | 'tokens'> | undefined
+}
+
+/** What the server of the admin API gets from the console. */
+export type OpenedConsole = {
+  readonly calls: ReturnType<typeof sessionCalls>
+  readonly ofServer: Pick<AdminServerOptions, 'findSession' | 'browsers' | 'console'>
+  readonly codeOf: (token: Token) => Promise<string>
+}
+
+/** Opens the sign-in and the pages of the console. */
+export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOptions): OpenedConsole {
+  const { publicUrl, trustedProxies, sessionTimeoutMs, sessionIdleTimeoutMs } = config.admin
+  const limits = { lastsMs: sessionTimeoutMs, idleMs: sessionIdleTimeoutMs }
+  const store = desk === undefined || topic === undefined ? sessionsInMemory() : sessionsInTopic(desk, topic)
+  const sessions = new SessionBook({ kept: store.kept, tokens, limits })
+  const renewals = new Renewals({ store, sessions, log })
+  const base = publicUrl?.replace(/\/+$/, '') ?? ''
+  const home = `${base}/console/`
+  const prefix = base === '' ? '' : new URL(base).pathname.replace(/\/+$/, '')
+  return {
+    calls: sessionCalls({ tokens, sessions, store, limits, wrong: new WrongSecrets(), home, log }),
+    ofServer: {
+      findSession: (secret) => renewals.find(secret),
+      browsers: { publicUrl, trustedProxies },
+      console: {
+        bundle: openBundle(prefix, log),
+        onViolation: (violation) =>
+          log.warn(violation, 'a browser has refused a part of the console, which its policy forbids'),
+      },
+    },
+    codeOf: async (token) => (await makeCode({ store, sessions }, token)).code,
+  }
+}

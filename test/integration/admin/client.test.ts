@@ -1,0 +1,146 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { AdminProblem, createAdminClient } from '../../../clients/admin/client.js'
+import { newKeyLine } from '../../../src/catalog-log/keys.ts'
+import { type Scene, setScene } from '../../e2e/scene.ts'
+import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { answer, startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
+import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+
+let scene: Scene
+let tokens: AdminTokens
+let admin: SluiceProcess
+let folder: string
+
+beforeAll(async () => {
+  tokens = await makeTokens()
+  folder = mkdtempSync(join(tmpdir(), 'sluice-client-keys-'))
+  writeFileSync(join(folder, 'keys'), newKeyLine())
+  scene = await setScene({
+    catalog: { sources: [], destinations: [] },
+    variables: {
+      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
+      SLUICE_CATALOG_SOURCE: 'topic',
+      SLUICE_CATALOG_KEYS_FILE: join(folder, 'keys'),
+    },
+  })
+  admin = await startSluice(scene.variables, { role: 'admin' })
+})
+
+afterAll(async () => {
+  await admin?.kill()
+  scene.close()
+  tokens.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const clientOf = (token = tokens.admin) =>
+  createAdminClient({ baseUrl: `http://127.0.0.1:${admin.adminPort}/`, token })
+
+/** Returns the problem with which a call was refused. */
+async function problemOf(call: Promise<unknown>): Promise<AdminProblem> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof AdminProblem) return error
+  throw new Error('the call was not refused', { cause: error })
+}
+
+test('a client makes, reads and changes a destination under its version, and an old version is refused with advice', async () => {
+  const client = clientOf()
+  const crm = { path: { destination: 'acme.crm:eu' } }
+  await client.put('/v1/sources/{source}', {
+    path: { source: 'shop' },
+    body: { id: 'shop', labels: { tenant: 'acme' } },
+    ifNoneMatch: '*',
+  })
+  const made = await client.put('/v1/destinations/{destination}', {
+    path: { destination: 'crm' },
+    body: { id: 'crm', sources: ['shop'], hooks: [{ url: 'https://example.com/hook' }] },
+    ifNoneMatch: '*',
+  })
+  expect(made.data.what).toBe('created')
+  expect(made.etag).toBe(`"${made.data.version}"`)
+  const path = { destination: 'crm' }
+  const seen = await client.get('/v1/destinations/{destination}', { path })
+  expect(seen.data['destination']).toMatchObject({ id: 'crm', sources: ['shop'] })
+  const pause = { path, body: { state: 'paused' }, ifMatch: seen.etag ?? '' }
+  const tried = await client.patch('/v1/destinations/{destination}', { ...pause, query: { dryRun: true } })
+  expect(tried.data.what).toBe('changed')
+  expect((await client.patch('/v1/destinations/{destination}', pause)).data.what).toBe('changed')
+
+  const outdated = await problemOf(client.patch('/v1/destinations/{destination}', pause))
+  expect(outdated).toMatchObject({ type: '/problems/outdated', status: 412, name: 'AdminProblem' })
+  expect(outdated.message).toContain('look at it again')
+  expect(await problemOf(client.get('/v1/destinations/{destination}', crm))).toMatchObject({
+    type: '/problems/not-found',
+  })
+})
+
+test('a request that is repeated with its key is carried out once', async () => {
+  const client = clientOf()
+  const rotate = () =>
+    client.post('/v1/destinations/{destination}/rotate', {
+      path: { destination: 'crm' },
+      body: {},
+      idempotencyKey: 'once-4711',
+    })
+  const first = await rotate()
+  expect(first.data.secret).toMatch(/^whsec_/)
+  expect((await rotate()).data).toEqual(first.data)
+})
+
+test('the pages of a list come one after the other, and all of it is there', async () => {
+  const client = clientOf()
+  const ids = ['p1', 'p2', 'p3', 'p4', 'p5']
+  for (const id of ids)
+    await client.put('/v1/destinations/{destination}', {
+      path: { destination: id },
+      body: { id, sources: ['shop'], hooks: [{ url: 'https://example.com/hook' }], labels: { tenant: 'p' } },
+      ifNoneMatch: '*',
+    })
+  const query = { label: 'tenant=p', limit: 2 }
+  // The list follows the topic, and has a change within a second.
+  await until('the list has all of them', async () => {
+    return (await client.get('/v1/destinations', { query })).data.total === ids.length
+  })
+  const sizes: number[] = []
+  const listed: string[] = []
+  for await (const { destinations } of client.getPages('/v1/destinations', { query })) {
+    sizes.push(destinations.length)
+    listed.push(...destinations.map(({ id }) => id))
+  }
+  expect(sizes).toEqual([2, 2, 1])
+  expect(listed).toEqual(ids)
+})
+
+test('a token that is not in force is refused by type, and a call can be given up', async () => {
+  expect(await problemOf(clientOf('sluice_none').get('/v1/health'))).toMatchObject({
+    type: '/problems/no-token',
+    status: 401,
+  })
+  expect((await clientOf(tokens.read).get('/v1/health')).data.token).toMatchObject({ right: 'read' })
+  const given = clientOf().get('/v1/health', { signal: AbortSignal.abort() })
+  await expect(given).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+test('an answer of a proxy is no problem detail of sluice admin, and an id that a URL would lose is refused', async () => {
+  const proxy = await startReceiver({ '/sluice/v1/health': answer(502) })
+  onTestFinished(() => proxy.stop())
+  const client = createAdminClient({ baseUrl: `${proxy.origin}/sluice`, token: 'sluice_x' })
+  expect(await problemOf(client.get('/v1/health'))).toMatchObject({ type: 'about:blank', status: 502 })
+  await expect(client.delete('/v1/tokens/{token}', { path: { token: '..' } })).rejects.toBeInstanceOf(
+    TypeError,
+  )
+})
+
+test('the client is one small file without imports, so that a browser runs it as it is', () => {
+  const text = readFileSync('clients/admin/client.js', 'utf8')
+  expect(text).not.toMatch(/\bimport\b|\brequire\b|\bprocess\b/)
+  expect(gzipSync(text).length).toBeLessThan(2_000)
+})

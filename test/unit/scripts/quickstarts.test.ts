@@ -1,0 +1,15 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = resolve(import.meta.dirname, '../../..')
+const page = readFileSync(join(root, 'docs/quickstarts.md'), 'utf8')
+const examples = globSync('examples/**/*.{mjs,py,go,java,php,rb}', { cwd: root })
+
+test('the page of quickstarts shows each receiver as it is, and links to each sender', () => {
+  expect(examples).toHaveLength(12)
+  for (const file of examples) {
+    if (/\b(S|s)end\b/.test(file)) expect(page).toContain(`(../${file})`)
+    else expect(page).toContain(`\n${readFileSync(join(root, file), 'utf8').trim()}\n\`\`\`\n`)
+  }
+})
