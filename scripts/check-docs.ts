@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { adminOpenApi } from '../src/admin/openapi.ts'
 import { configKeys } from '../src/config/schema.ts'
 import { openApiDocument } from '../src/gateway/http/gateway-openapi.ts'
+import { syntaxFaults } from './block-syntax.ts'
 import { decisionFaults } from './decisions.ts'
 import { type CommandTree, docFaults, spokenFaults } from './docs-faults.ts'
 import { blocksOf, linksOf, type Page } from './markdown-page.ts'
@@ -19,7 +20,7 @@ import { svgFault } from './svg.ts'
  * - A page names a file, an anchor, a command, a flag, a metric, a variable, a setting or a route that doesn't
  *   exist, or a value that its setting refuses.
  * - A message of the program, a compose file or the chart names a command or a flag that doesn't exist.
- * - A diagram or a picture can't be read.
+ * - A diagram or a picture can't be read, or a block of code isn't in its language.
  * - A page of `docs` isn't in its index.
  * - A decision is too long, or differs from its row in the index of decisions.
  */
@@ -58,6 +59,7 @@ const faults = [
   ...pages.flatMap((page) => docFaults(page, facts)),
   ...spoken.flatMap((page) => spokenFaults(page, facts)),
   ...(await Promise.all(pages.map(diagramFaults))).flat(),
+  ...(await Promise.all(pages.map(syntaxFaults))).flat(),
   ...pictureFaults(),
   ...indexFaults(),
   ...decisionFaults(found('docs/decisions/[0-9]*.md').map(pageOf), pageOf('docs/decisions/README.md')),

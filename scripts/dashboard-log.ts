@@ -1,4 +1,4 @@
-import { type Board, of, rate, sum } from './dashboard-queries.ts'
+import { type Board, increase, of, rate, sum } from './dashboard-queries.ts'
 
 export const logBoard: Board = {
   id: 'log',
@@ -14,9 +14,10 @@ export const logBoard: Board = {
     {
       title: 'Missing in the delivery log',
       about:
-        'Records per second that were dropped and are missing in the delivery log, by reason. 0 is good. Deliveries are not affected.',
-      unit: 'cps',
-      queries: [rate('sluice_log_records_dropped_total', 'reason')],
+        'Records that were dropped and are missing in the delivery log, by reason. 0 is good. Deliveries are not affected.',
+      unit: 'short',
+      runbook: 'delivery-log',
+      queries: [increase('sluice_log_records_dropped_total', 'reason')],
     },
     {
       title: 'Index: how far it is behind',
@@ -66,18 +67,19 @@ export const logBoard: Board = {
     {
       title: 'Notices',
       about:
-        'Notices to customers about their destinations per second: sent, and not sent. failures: how often per second the topic notices could not be read or written.',
-      unit: 'cps',
+        'Notices to customers about their destinations: sent, and not sent. failures: how often the topic notices could not be read or written.',
+      unit: 'short',
+      runbook: 'notices',
       queries: [
         {
           legend: 'sent',
-          expr: `sum(rate(${of('sluice_notices_sent_total')}[$__rate_interval])) or vector(0)`,
+          expr: `sum(increase(${of('sluice_notices_sent_total')}[$__rate_interval])) or vector(0)`,
         },
         {
           legend: 'not sent',
-          expr: `sum(rate(${of('sluice_notices_dropped_total')}[$__rate_interval])) or vector(0)`,
+          expr: `sum(increase(${of('sluice_notices_dropped_total')}[$__rate_interval])) or vector(0)`,
         },
-        { ...rate('sluice_notice_failures_total', ''), legend: 'failures' },
+        { ...increase('sluice_notice_failures_total', ''), legend: 'failures' },
       ],
     },
     {

@@ -1,21 +1,39 @@
+import { audiencesBoard } from './dashboard-audiences.ts'
 import { logBoard } from './dashboard-log.ts'
-import { age, max, of, quantiles, rate, sum, used, type Board, type Panel } from './dashboard-queries.ts'
+import {
+  age,
+  increase,
+  max,
+  of,
+  quantiles,
+  rate,
+  sum,
+  used,
+  type Board,
+  type Panel,
+} from './dashboard-queries.ts'
+import { destinationBoard, overviewStats } from './dashboard-stats.ts'
 
 /** The panels of all dashboards. `deploy/grafana/dashboards` is generated from this description. */
+
+/** Matches the topics whose records should be taken at once. Those of the others wait on purpose. */
+const waitsForWork = 'topic!~"retry.*|waiting.*"'
 
 const groupLag: Panel = {
   title: 'Lag of the group',
   about:
-    'Records that the group has not committed, according to the brokers. The series exist even while no worker runs. Records on retry topics wait on purpose.',
+    'Records that the group has not committed, according to the brokers. The series exist even while no worker runs. Retry topics and queues of destinations are left out, because their records wait on purpose.',
   unit: 'short',
-  queries: [max('sluice_group_lag_records', 'topic')],
+  runbook: 'lag',
+  queries: [max('sluice_group_lag_records', 'topic', waitsForWork)],
 }
 
 const deadLetters: Panel = {
   title: 'Dead letters',
-  about: 'Dead letters written per second, by reason. A header of each says what to change.',
-  unit: 'cps',
-  queries: [rate('sluice_dead_letters_total', 'reason')],
+  about: 'Dead letters that were written, by reason. A header of each says what to change.',
+  unit: 'short',
+  runbook: 'dead-letters',
+  queries: [increase('sluice_dead_letters_total', 'reason')],
 }
 
 const queued = `sum(rate(${of('sluice_parked_total', 'tier="waiting"')}[$__rate_interval]))`
@@ -26,6 +44,7 @@ export const boards: readonly Board[] = [
     title: 'overview',
     about: 'How many messages come in, go out and wait, and how fast they are delivered.',
     panels: [
+      ...overviewStats,
       {
         title: 'Taken by the gateway',
         about: 'Messages per second that Kafka has acknowledged, by type.',
@@ -72,13 +91,15 @@ export const boards: readonly Board[] = [
       {
         title: 'Age of the oldest record',
         about:
-          'Age of the oldest record that is not settled, by topic. A few seconds are good. A retry topic keeps its records for as long as its name says.',
+          'Age of the oldest record that is not settled, by topic. A few seconds are good. Retry topics and queues of destinations are left out, because their records wait on purpose.',
         unit: 's',
-        queries: [age('sluice_oldest_unsettled_timestamp_seconds', 'topic')],
+        runbook: 'oldest-unsettled',
+        queries: [age('sluice_oldest_unsettled_timestamp_seconds', 'topic', waitsForWork)],
       },
       deadLetters,
       {
         title: 'What stands still',
+        runbook: 'kafka-refuses-writes',
         about: '1 is bad: Kafka accepts no writes, or the named part is down.',
         unit: 'short',
         queries: [
@@ -91,9 +112,10 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Faults of Sluice',
-        about: 'Faults of Sluice itself per second. Each fault is a bug, and the log has its stack.',
-        unit: 'cps',
-        queries: [rate('sluice_faults_total', '')],
+        about: 'Faults of Sluice itself. Each fault is a bug, and the log has its stack.',
+        unit: 'short',
+        runbook: 'faults',
+        queries: [increase('sluice_faults_total', '')],
       },
       {
         title: 'What runs',
@@ -165,6 +187,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Longest open breaker',
+        runbook: 'endpoint-failing',
         about: 'Age of the longest-open breaker, by destination and URL if metrics.perDestination is on.',
         unit: 's',
         queries: [
@@ -188,6 +211,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Versions of the catalog',
+        runbook: 'catalog',
         about: 'Instances by the version of their catalog. One line is good: all have the same version.',
         unit: 'short',
         queries: [{ legend: '{{version}}', expr: `count by (version) (${of('sluice_catalog_info')})` }],
@@ -206,6 +230,7 @@ export const boards: readonly Board[] = [
       },
     ],
   },
+  destinationBoard,
   {
     id: 'retries',
     title: 'retries and dead letters',
@@ -233,6 +258,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Overdue',
+        runbook: 'retries-overdue',
         about: 'How long the first record of a tier has been due. A few seconds are good.',
         unit: 's',
         queries: [age('sluice_oldest_due_timestamp_seconds', 'tier')],
@@ -245,6 +271,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Waiting for their turn',
+        runbook: 'waiting',
         about:
           'Deliveries in the queues of their destinations, by state. Those of a destination that is on go as fast as it takes them; those of a paused one wait until it is on.',
         unit: 'short',
@@ -292,70 +319,7 @@ export const boards: readonly Board[] = [
       },
     ],
   },
-  {
-    id: 'audiences',
-    title: 'audiences',
-    about: 'Changes, syncs, first syncs, and the state of units.',
-    panels: [
-      {
-        title: 'Changes',
-        about: 'Single changes of audiences and computed traits per second, by outcome.',
-        unit: 'cps',
-        queries: [rate('sluice_audience_changes_total', 'outcome')],
-      },
-      {
-        title: 'Syncs',
-        about: 'Syncs of units per second, by outcome: applied, or the reason why the sync was refused.',
-        unit: 'cps',
-        queries: [rate('sluice_audience_syncs_total', 'outcome')],
-      },
-      {
-        title: 'Users of syncs',
-        about: 'Users of applied syncs per second, by outcome: joined, left or unchanged.',
-        unit: 'cps',
-        queries: [rate('sluice_audience_synced_users_total', 'outcome')],
-      },
-      {
-        title: 'First syncs',
-        about: 'Destinations that were connected to a space later and lack members of it, by state.',
-        unit: 'short',
-        queries: [max('sluice_first_syncs', 'state')],
-      },
-      {
-        title: 'First syncs: left and sent',
-        about: 'left: values to write to replays. sent a second: values written to replays per second.',
-        unit: 'short',
-        queries: [
-          { ...sum('sluice_first_sync_left'), legend: 'left' },
-          { ...rate('sluice_first_sync_sent_total', ''), legend: 'sent a second' },
-        ],
-      },
-      {
-        title: 'Need a backfill',
-        about: 'Destinations that lack a value of an audience or a computed trait.',
-        unit: 'short',
-        queries: [max('sluice_destination_needs_backfill')],
-      },
-      {
-        title: 'Units that restore',
-        about: 'Units whose state is being read. Their retries, audience changes and deletions wait.',
-        unit: 'short',
-        queries: [sum('sluice_units_restoring')],
-      },
-      {
-        title: 'Records to restore',
-        about: 'Offsets of memberships that still have to be read.',
-        unit: 'short',
-        queries: [sum('sluice_restore_remaining_records')],
-      },
-      {
-        title: 'Last restore',
-        about: 'How long the last restore of a unit took: the longest time of all workers.',
-        unit: 's',
-        queries: [max('sluice_restore_seconds')],
-      },
-    ],
-  },
+  audiencesBoard,
   {
     id: 'gateway',
     title: 'gateway',
@@ -393,9 +357,10 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Writes that Kafka did not take',
-        about: 'Failed writes per second. The gateway repeats a write while a client waits for the answer.',
-        unit: 'cps',
-        queries: [rate('sluice_gateway_produce_failures_total', '')],
+        about: 'Failed writes. The gateway repeats a write while a client waits for the answer.',
+        unit: 'short',
+        runbook: 'kafka-refuses-writes',
+        queries: [increase('sluice_gateway_produce_failures_total', '')],
       },
       {
         title: 'Buffers',
@@ -418,6 +383,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Refused partitions',
+        runbook: 'kafka-refuses-writes',
         about: 'Partitions for which Kafka accepts no records, by topic.',
         unit: 'short',
         queries: [max('sluice_gateway_refused_partitions', 'topic')],
@@ -432,6 +398,7 @@ export const boards: readonly Board[] = [
     panels: [
       {
         title: 'Ready',
+        runbook: 'not-ready',
         about: '1: all instances of the role are ready. 0: /readyz of at least one gives the reasons.',
         unit: 'short',
         queries: [{ legend: '{{role}}', expr: `min by (role) (${of('sluice_ready')})` }],
@@ -450,24 +417,27 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Retention used',
+        runbook: 'retention',
         about: 'Age of the oldest unsettled record as a share of retention. At 1, it may be deleted.',
         unit: 'percentunit',
         queries: [max('sluice_retention_used_ratio', 'topic')],
       },
       {
         title: 'Age of the last commit',
+        runbook: 'commits',
         about: 'Time since everything settled was known to be committed: the longest of all workers.',
         unit: 's',
         queries: [max('sluice_commit_age_seconds')],
       },
       {
         title: 'Failed commits and writes',
-        about: 'Failures per second. Sluice repeats what failed. A few commits fail at each rebalance.',
-        unit: 'cps',
+        about: 'Failures. Sluice repeats what failed. A few commits fail at each rebalance.',
+        unit: 'short',
+        runbook: 'kafka-refuses-writes',
         queries: [
-          { ...rate('sluice_commit_failures_total', ''), legend: 'commits' },
-          { ...rate('sluice_produce_failures_total', ''), legend: 'writes of workers' },
-          { ...rate('sluice_gateway_produce_failures_total', ''), legend: 'writes of gateways' },
+          { ...increase('sluice_commit_failures_total', ''), legend: 'commits' },
+          { ...increase('sluice_produce_failures_total', ''), legend: 'writes of workers' },
+          { ...increase('sluice_gateway_produce_failures_total', ''), legend: 'writes of gateways' },
         ],
       },
       {
@@ -479,12 +449,14 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Rebalances',
-        about: 'Joins of the group per second, without the first join of each member.',
-        unit: 'cps',
-        queries: [rate('sluice_rebalances_total', '')],
+        about: 'Joins of the group, without the first join of each member.',
+        unit: 'short',
+        runbook: 'rebalances',
+        queries: [increase('sluice_rebalances_total', '')],
       },
       {
         title: 'Partitions in trouble',
+        runbook: 'partitions-in-trouble',
         about: 'Partitions that workers can not read, or can not write to. The log says which and why.',
         unit: 'short',
         queries: [
@@ -495,11 +467,12 @@ export const boards: readonly Board[] = [
       {
         title: 'Lost records and other logs',
         about:
-          'records: records per second that Kafka deleted before they were settled. logs: partitions per second whose log was replaced by another one, or ended before the last record that was read.',
-        unit: 'cps',
+          'records: records that Kafka deleted before they were settled. logs: partitions whose log was replaced by another one, or ended before the last record that was read.',
+        unit: 'short',
+        runbook: 'lost-records',
         queries: [
-          { ...rate('sluice_records_lost_total', ''), legend: 'records' },
-          { ...rate('sluice_truncations_total', ''), legend: 'logs' },
+          { ...increase('sluice_records_lost_total', ''), legend: 'records' },
+          { ...increase('sluice_truncations_total', ''), legend: 'logs' },
         ],
       },
       {
@@ -561,6 +534,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Open files',
+        runbook: 'open-files',
         about: 'Open files as a share of the files that the system allows.',
         unit: 'percentunit',
         queries: [

@@ -1,5 +1,6 @@
 import { boards } from './dashboard-panels.ts'
-import type { Board, Panel } from './dashboard-queries.ts'
+import { isDrawn } from './plots/dashboard.ts'
+import { type Board, failure, type Panel, success } from './dashboard-queries.ts'
 
 /** Returns the JSON of Grafana's dashboards by file name, made from `dashboard-panels.ts`. */
 export function dashboardFiles(): Record<string, string> {
@@ -10,9 +11,11 @@ export function dashboardFiles(): Record<string, string> {
 
 /** Returns the text of `docs/dashboards.md`. `npm run draw:dashboards` draws the pictures of this page. */
 export function dashboardsMarkdown(): string {
-  const sections = boards.map(({ id, title, about }) => {
+  const sections = boards.map((board) => {
+    const { id, title, about } = board
     const heading = `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`
-    return `\n## ${heading}\n\n${about}\n\n![${heading}](dashboards/${id}.svg)\n`
+    const picture = isDrawn(board) ? `\n![${heading}](dashboards/${id}.svg)\n` : ''
+    return `\n## ${heading}\n\n${about}\n${picture}`
   })
   return introduction + sections.join('')
 }
@@ -21,10 +24,11 @@ const introduction = `# Dashboards
 
 Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`. This page is for operators who look at Grafana.
 
-There are seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart installs them as ConfigMaps (\`metrics.dashboards.enabled\`). The Grafana of \`docker compose up\` already has them. Each
-dashboard has the variables "Data source" and "Namespace".
+There are eight dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart installs them as ConfigMaps (\`metrics.dashboards.enabled\`). The Grafana of \`docker compose up\` already has them, and opens on the overview. Begin there: the numbers at its top
+are green if all is well, and the table below names the destinations that fail, with links to the dashboard of each and to the admin API (whose address is the variable "Admin API"). The variables "Namespace", "Release" and "Pod" limit all of them. "Release" needs the ServiceMonitor of the chart. Blue marks show that a
+version of the catalog or of Sluice came. If a panel shows trouble, its description names the runbook: \`sluice runbook NAME\` prints it.
 
-The pictures are drawings, not screenshots of Grafana. They show what a real Prometheus answers to the dashboards' queries. This Prometheus scraped a gateway, a worker, the admin API and the index of the delivery log for some
+The pictures are drawings, not screenshots of Grafana, and show the panels with lines only. They show what a real Prometheus answers to the dashboards' queries. This Prometheus scraped a gateway, a worker, the admin API and the index of the delivery log for some
 minutes. In these minutes one endpoint always failed, one failed for a while, and a healthy one got slow, failed and recovered. Grafana shows the same lines in its own layout. \`npm run draw:dashboards\` draws the pictures
 again.
 `
@@ -33,7 +37,7 @@ const datasource = { type: 'prometheus', uid: '${datasource}' }
 const columns = 24
 const height = 8
 
-function dashboardOf({ id, title, about, panels }: Board): object {
+function dashboardOf({ id, title, about, panels, hasDestination }: Board): object {
   return {
     uid: `sluice-${id}`,
     title: `Sluice: ${title}`,
@@ -44,6 +48,7 @@ function dashboardOf({ id, title, about, panels }: Board): object {
     version: 1,
     refresh: '30s',
     time: { from: 'now-6h', to: 'now' },
+    annotations: { list: annotations },
     links: [
       {
         type: 'dashboards',
@@ -54,8 +59,33 @@ function dashboardOf({ id, title, about, panels }: Board): object {
         includeVars: true,
       },
     ],
-    templating: { list: [datasourceVariable, namespaceVariable] },
-    panels: panels.map((panel, place) => panelOf(panel, place)),
+    templating: { list: hasDestination ? [...variables, destinationVariable] : variables },
+    panels: placed(panels),
+  }
+}
+
+/** Marks in all panels. Each is the time at which a version was first told. */
+const annotations = [
+  annotation('Catalog', 'A new version of the catalog', 'sluice_catalog_info', 'version'),
+  annotation('Deployment', 'A new version of Sluice', 'sluice_build_info', 'version, commit'),
+]
+
+function annotation(name: string, title: string, metric: string, by: string): object {
+  const told = (offset: string) => `count by (${by}) (${metric}{namespace=~"$namespace"}${offset})`
+  return {
+    name,
+    datasource,
+    enable: true,
+    hide: false,
+    iconColor: 'blue',
+    // If nothing was told two minutes ago, Prometheus or Sluice has only begun.
+    expr: `(${told('')} unless ${told(' offset 2m')}) and on () count(${metric}{namespace=~"$namespace"} offset 2m)`,
+    step: '1m',
+    titleFormat: title,
+    textFormat: by
+      .split(', ')
+      .map((label) => `{{${label}}}`)
+      .join(' '),
   }
 }
 
@@ -68,32 +98,124 @@ const datasourceVariable = {
 }
 
 /**
- * The variable for the label `namespace`. Outside of Kubernetes series lack this label, and `.*` matches them
- * too.
+ * Returns the variable for a label. Series that lack the label, as outside of Kubernetes, are matched by `.*` too.
  */
-const namespaceVariable = {
-  name: 'namespace',
-  label: 'Namespace',
-  type: 'query',
-  datasource,
-  definition: 'label_values(sluice_build_info, namespace)',
-  query: { query: 'label_values(sluice_build_info, namespace)', refId: 'namespaces' },
-  refresh: 2,
-  multi: true,
-  includeAll: true,
-  allValue: '.*',
-  current: { text: 'All', value: '$__all' },
+function labelVariable(name: string, label: string, from: string): object {
+  return {
+    name,
+    label,
+    type: 'query',
+    datasource,
+    definition: `label_values(${from}, ${name})`,
+    query: { query: `label_values(${from}, ${name})`, refId: name },
+    refresh: 2,
+    multi: true,
+    includeAll: true,
+    allValue: '.*',
+    current: { text: 'All', value: '$__all' },
+  }
 }
 
-function panelOf({ title, about, unit, max, queries }: Panel, place: number): object {
+const variables = [
+  datasourceVariable,
+  labelVariable('namespace', 'Namespace', 'sluice_build_info'),
+  labelVariable('release', 'Release', 'sluice_build_info{namespace=~"$namespace"}'),
+  labelVariable('pod', 'Pod', 'sluice_build_info{namespace=~"$namespace", release=~"$release"}'),
+  {
+    name: 'admin',
+    label: 'Admin API',
+    type: 'textbox',
+    query: 'http://127.0.0.1:9420',
+    current: { text: 'http://127.0.0.1:9420', value: 'http://127.0.0.1:9420' },
+  },
+]
+
+const destinationVariable = labelVariable(
+  'destination',
+  'Destination',
+  'sluice_deliveries_total{namespace=~"$namespace"}',
+)
+
+const statWidth = 3
+const statHeight = 4
+
+/** Returns the panels at their places: numbers in rows of eight, a table as a row of its own, and lines in threes. */
+function placed(panels: readonly Panel[]): object[] {
   const width = columns / 3
+  let x = 0
+  let y = 0
+  let rowHeight = 0
+  return panels.map((panel, index) => {
+    const size = sizeOf(panel, width)
+    const isOtherKind = index > 0 && panels[index - 1]?.kind !== panel.kind
+    if (x + size.w > columns || isOtherKind) {
+      x = 0
+      y += rowHeight
+    }
+    const gridPos = { x, y, ...size }
+    x += size.w
+    rowHeight = size.h
+    return { id: index + 1, gridPos, ...panelOf(panel) }
+  })
+}
+
+function sizeOf({ kind }: Panel, width: number): { w: number; h: number } {
+  if (kind === 'stat') return { w: statWidth, h: statHeight }
+  return { w: kind === 'table' ? columns : width, h: height }
+}
+
+function panelOf(panel: Panel): object {
+  const { title, about, runbook, queries } = panel
   return {
-    id: place + 1,
-    type: 'timeseries',
     title,
-    description: about,
+    description: runbook === undefined ? about : `${about} If it is bad: \`sluice runbook ${runbook}\`.`,
     datasource,
-    gridPos: { x: (place % 3) * width, y: Math.floor(place / 3) * height, w: width, h: height },
+    ...shapeOf(panel),
+    targets: queries.map(({ legend, expr }, index) => ({
+      refId: String.fromCodePoint(65 + index),
+      datasource,
+      expr,
+      legendFormat: legend,
+      ...(panel.kind !== undefined && { instant: true }),
+      ...(panel.kind === 'table' && { format: 'table' }),
+    })),
+  }
+}
+
+function shapeOf({ kind, unit, max, thresholds = [] }: Panel): object {
+  if (kind === 'stat')
+    return {
+      type: 'stat',
+      fieldConfig: {
+        defaults: {
+          unit,
+          color: { mode: 'thresholds' },
+          thresholds: {
+            mode: 'absolute',
+            steps: thresholds.map(({ color, from }, index) => ({ color, value: index === 0 ? null : from })),
+          },
+        },
+        overrides: [],
+      },
+      options: { colorMode: 'background', graphMode: 'none', reduceOptions: { calcs: ['lastNotNull'] } },
+    }
+  if (kind === 'table')
+    return {
+      type: 'table',
+      fieldConfig: {
+        defaults: {},
+        overrides: [linksOfDestinations, { ...named('Value'), properties: [{ id: 'unit', value: unit }] }],
+      },
+      options: { showHeader: true, sortBy: [{ displayName: 'fails for', desc: true }] },
+      transformations: [
+        {
+          id: 'organize',
+          options: { excludeByName: { Time: true }, renameByName: { Value: 'fails for' } },
+        },
+      ],
+    }
+  return {
+    type: 'timeseries',
     fieldConfig: {
       defaults: {
         unit,
@@ -101,17 +223,43 @@ function panelOf({ title, about, unit, max, queries }: Panel, place: number): ob
         ...(max !== undefined && { max }),
         custom: { lineWidth: 2, fillOpacity: 10, showPoints: 'never' },
       },
-      overrides: [],
+      // The later override counts: what failed is red, whatever else its name says.
+      overrides: [painted(success, 'green'), painted(failure, 'red')],
     },
     options: {
       legend: { displayMode: 'list', placement: 'bottom' },
       tooltip: { mode: 'multi', sort: 'desc' },
     },
-    targets: queries.map(({ legend, expr }, index) => ({
-      refId: String.fromCodePoint(65 + index),
-      datasource,
-      expr,
-      legendFormat: legend,
-    })),
   }
+}
+
+function named(name: string): { matcher: object } {
+  return { matcher: { id: 'byName', options: name } }
+}
+
+function painted(pattern: RegExp, fixedColor: string): object {
+  return {
+    matcher: { id: 'byRegexp', options: String(pattern) },
+    properties: [{ id: 'color', value: { mode: 'fixed', fixedColor } }],
+  }
+}
+
+const linksOfDestinations = {
+  ...named('destination'),
+  properties: [
+    {
+      id: 'links',
+      value: [
+        {
+          title: 'Dashboard of this destination',
+          url: '/d/sluice-destination?var-destination=${__value.raw}&${__url_time_range}&${namespace:queryparam}',
+        },
+        {
+          title: 'What the admin API says',
+          url: '${admin}/v1/destinations/${__value.raw}',
+          targetBlank: true,
+        },
+      ],
+    },
+  ],
 }

@@ -386,6 +386,10 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: 'what a command is made of: options, input, a role that runs until a signal',
         imports: [],
       },
+      listen: {
+        about: '`sluice listen`, and the client by which commands ask the admin API',
+        imports: ['command'],
+      },
       audience: {
         about: '`sluice audience`',
         imports: ['command'],
@@ -416,7 +420,17 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'the program with all commands, and those that need one file',
-        imports: ['command', 'audience', 'catalog', 'sources', 'destinations', 'log', 'replay', 'topics'],
+        imports: [
+          'command',
+          'listen',
+          'audience',
+          'catalog',
+          'sources',
+          'destinations',
+          'log',
+          'replay',
+          'topics',
+        ],
       },
     },
   },

@@ -15,6 +15,7 @@ import { architectureMarkdown } from './architecture-markdown.ts'
 import { catalogMarkdown } from './catalog-markdown.ts'
 import { chartFiles, leftCopies } from './chart.ts'
 import { dashboardFiles, dashboardsMarkdown } from './dashboards.ts'
+import { logLinesMarkdown } from './log-lines/log-lines-markdown.ts'
 import { llmsText } from './llms-text.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
 import { peersPlot, peersResult, performanceMarkdown } from './peers.ts'
@@ -56,6 +57,7 @@ const generated: Record<string, string> = {
   'docs/topics.md': topicsMarkdown(),
   'docs/architecture.md': architectureMarkdown(read('docs/architecture.md')),
   'docs/metrics.md': await metricsMarkdown(),
+  'docs/log-lines.md': logLinesMarkdown(root),
   'docs/scaling.svg': scalingPlot(),
   'docs/performance.md': performanceMarkdown(read('docs/performance.md'), peers),
   'docs/peers.svg': peersPlot(peers),

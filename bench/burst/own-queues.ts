@@ -11,7 +11,7 @@ import { headerText } from '../../src/message/record-headers.ts'
 import { encodeRetryState } from '../../src/retry/retry-state.ts'
 import type { QueuePartition } from '../../src/waiting/mark-writer.ts'
 import { WaitingQueues } from '../../src/waiting/queues.ts'
-import type { AppendedRecord } from '../../src/waiting/unit-queue.ts'
+import type { AppendedRecord } from '../../src/waiting/queue-options.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { plainKafka } from '../support/plain-kafka.ts'
 

@@ -1,6 +1,6 @@
 import { type ClickHouse, connectClickHouse } from '../../src/delivery-log/clickhouse/connect-clickhouse.ts'
 import { startClickHouseIndexing } from '../../src/delivery-log/clickhouse/start-indexing.ts'
-import { openClickHouseQuery } from '../../src/delivery-log/clickhouse/open-query.ts'
+import { openClickHouseQuery } from '../../src/delivery-log/clickhouse/clickhouse-query.ts'
 import { ddl, quoted, type Tables, tablesOf } from '../../src/delivery-log/clickhouse/tables.ts'
 import type { Indexing } from '../../src/delivery-log/indexing.ts'
 import { accessOf, startClickHouse, type TestClickHouse } from '../../test/support/clickhouse.ts'

@@ -541,6 +541,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the links of customers
+         * @description Those that have not ended, the newest first. Nothing has the links themselves. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_links"];
+        put?: never;
+        /**
+         * Make a link for a customer
+         * @description Whoever has the link signs in to the console, sees what has the label, and does what `rights` name, until it ends or is revoked. Without the right `admin`, a token needs a scope with this label, and gives no more than it may do itself. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["create_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/links/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a link
+         * @description All sessions that it has begun end too: on the process that answers at once, and on the others within a second. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        delete: operations["remove_link"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See what happens, as it does
+         * @description Server-sent events. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["live"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/destinations/{destination}/rotate": {
         parameters: {
             query?: never;
@@ -1269,6 +1333,19 @@ export interface components {
              */
             lastUsedAt: string | null;
         };
+        Link: {
+            id: string;
+            /** @description Who it is for: the audit trail has it. */
+            name: string;
+            /** @description What it shows: the destinations and sources with this label. */
+            label: string;
+            rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+            /** Format: date-time */
+            expiresAt: string;
+            createdBy: string;
+            /** Format: date-time */
+            createdAt: string;
+        };
         FieldChange: {
             /** @description The path of the field. */
             field: string;
@@ -1531,6 +1608,7 @@ export type PausedDestination = components['schemas']['PausedDestination'];
 export type ObjectChanged = components['schemas']['ObjectChanged'];
 export type ListedSource = components['schemas']['ListedSource'];
 export type ListedToken = components['schemas']['ListedToken'];
+export type Link = components['schemas']['Link'];
 export type FieldChange = components['schemas']['FieldChange'];
 export type CatalogChange = components['schemas']['CatalogChange'];
 export type AuditEntry = components['schemas']['AuditEntry'];
@@ -3924,19 +4002,39 @@ export interface operations {
                      *       ],
                      *       "scope": "all",
                      *       "ends": "2026-07-30T09:30:00.000Z",
+                     *       "label": null,
+                     *       "isLink": false,
+                     *       "theme": {
+                     *         "name": "Acme webhooks",
+                     *         "accent": "#0a7d55",
+                     *         "logo": "theme/logo.svg"
+                     *       },
                      *       "isSession": true
                      *     }
                      */
                     "application/json": {
                         /** @description The name of the token that has signed in. */
                         name: string;
-                        rights: ("read" | "operate" | "admin")[];
+                        /** @description The rights of the token, or those of the link. */
+                        rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
                         scope: components["schemas"]["Scope"];
                         /**
                          * Format: date-time
                          * @description When it ends at the latest. A session also ends when it is not used for `admin.sessionIdleTimeout`. It is null for a token without an end.
                          */
                         ends: string | null;
+                        /** @description The label of the scope. */
+                        label: string | null;
+                        /** @description Whether a link has begun the session. */
+                        isLink: boolean;
+                        /** @description How the console looks, by the settings `admin.console…`. */
+                        theme: {
+                            name: string | null;
+                            /** @description A colour, such as `#0a7d55`. */
+                            accent: string | null;
+                            /** @description The path of the logo, below that of the console. */
+                            logo: string | null;
+                        } | null;
                         /** @description Whether a cookie has shown this, and no token. */
                         isSession: boolean;
                     };
@@ -3969,6 +4067,8 @@ export interface operations {
                 "application/json": {
                     /** @description A token of the admin API. */
                     token?: string;
+                    /** @description What a link of `POST /v1/links` has after `#link=`. */
+                    link?: string;
                     /** @description A code of `POST /v1/session/codes`, which works once. */
                     code?: string;
                 };
@@ -4060,6 +4160,227 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "links": [
+                     *         {
+                     *           "id": "link.5f0c2a9be14d7c3368a1b2f4",
+                     *           "name": "initech",
+                     *           "label": "tenant=initech",
+                     *           "rights": [
+                     *             "see",
+                     *             "replay"
+                     *           ],
+                     *           "expiresAt": "2026-08-05T09:30:00.000Z",
+                     *           "createdBy": "ann",
+                     *           "createdAt": "2026-07-29T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        links: components["schemas"]["Link"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    create_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "initech",
+                 *       "label": "tenant=initech",
+                 *       "rights": [
+                 *         "see",
+                 *         "replay"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Who it is for: the audit trail has it. */
+                    name: string;
+                    label: string;
+                    /** @description `see`: destinations, their health, the delivery log. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets. */
+                    rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                    /** @description When it ends, in ISO 8601: in at most 90 days. Absent: in 7 days. */
+                    expiresAt?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "link": "https://ops.example.com/console/#link=sluice_link_2yPq3v3m0l8c1cWm5kQ9Yd4i1s7bJx6rT0nUaEhGzVo",
+                     *       "id": "link.5f0c2a9be14d7c3368a1b2f4",
+                     *       "name": "initech",
+                     *       "label": "tenant=initech",
+                     *       "rights": [
+                     *         "see",
+                     *         "replay"
+                     *       ],
+                     *       "expiresAt": "2026-08-05T09:30:00.000Z",
+                     *       "createdBy": "ann",
+                     *       "createdAt": "2026-07-29T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The link, which is shown this once: a URL if `admin.publicUrl` is set, or else its path. */
+                        link: string;
+                        id: string;
+                        /** @description Who it is for: the audit trail has it. */
+                        name: string;
+                        /** @description What it shows: the destinations and sources with this label. */
+                        label: string;
+                        rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                        /** Format: date-time */
+                        expiresAt: string;
+                        createdBy: string;
+                        /** Format: date-time */
+                        createdAt: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    remove_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a link.
+                 * @example link.5f0c2a9be14d7c3368a1b2f4
+                 */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "link.5f0c2a9be14d7c3368a1b2f4",
+                     *       "what": "removed"
+                     *     }
+                     */
+                    "application/json": {
+                        id: string;
+                        /** @constant */
+                        what: "removed";
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    live: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only what concerns this destination.
+                 * @example erp
+                 */
+                destination?: string;
+                /**
+                 * @description Only attempts of this message.
+                 * @example order-4711
+                 */
+                message?: string;
+            };
+            header?: {
+                /**
+                 * @description The `id` of the last event that was seen. Browsers send it when they come back.
+                 * @example 9f86d081884c.1207
+                 */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];

@@ -1,9 +1,10 @@
-import type { Board, Panel } from '../dashboard-queries.ts'
+import { type Board, colorOf, type Panel } from '../dashboard-queries.ts'
 import { type Chart, drawPage, type Line, short } from './line-chart.ts'
 
 type Series = { labels: Record<string, string>; points: readonly (readonly [atS: number, value: number])[] }
 
-const colors = ['#2563eb', '#d97706', '#059669', '#dc2626', '#7c3aed', '#0891b2', '#be185d', '#65a30d']
+const colors = ['#2563eb', '#d97706', '#7c3aed', '#0891b2', '#be185d', '#65a30d', '#4b5563', '#a16207']
+const fixed = { green: '#059669', red: '#dc2626' }
 /** The largest number of lines in a chart. More lines couldn't be distinguished. */
 const mostLines = colors.length
 const columns = 3
@@ -16,6 +17,16 @@ export type Drawn = {
   empty: string[]
 }
 
+/** Returns false for a dashboard without a picture: what one destination shows depends on which one is chosen. */
+export function isDrawn({ hasDestination }: Board): boolean {
+  return hasDestination !== true
+}
+
+/** Returns the panels that a picture shows: those with lines. Grafana shows numbers and tables above them. */
+export function drawnPanels({ panels }: Board): readonly Panel[] {
+  return panels.filter(({ kind }) => kind === undefined)
+}
+
 /**
  * Draws a dashboard with the values that `range` returns for its queries. The picture has the content of
  * Grafana's dashboard, but another layout. Times are epoch seconds.
@@ -26,7 +37,7 @@ export async function drawBoard(
   { from, until }: { from: number; until: number },
 ): Promise<Drawn> {
   const charts: Chart[] = []
-  for (const panel of board.panels) charts.push(await chartOf(panel, range))
+  for (const panel of drawnPanels(board)) charts.push(await chartOf(panel, range))
   const empty = charts.filter(({ lines }) => lines.every(({ points }) => points.length === 0))
   const svg = drawPage({
     charts,
@@ -57,7 +68,10 @@ async function chartOf(
     title,
     unit: units[unit],
     ...(max !== undefined && { top: max }),
-    lines: lines.slice(0, mostLines).map((line, index) => ({ ...line, color: colors[index] ?? '#374151' })),
+    lines: lines.slice(0, mostLines).map((line, index) => {
+      const color = colorOf(line.name)
+      return { ...line, color: (color && fixed[color]) ?? colors[index] ?? '#374151' }
+    }),
   }
 }
 

@@ -14,6 +14,8 @@ export type AdminRoute = {
   readonly scope: RouteScope
   /** True: it needs no token, because it judges what it is given itself. */
   readonly isOpen?: true
+  /** True: the answer has server-sent events, and no end. */
+  readonly isStream?: true
   readonly summary: string
   readonly description: string
   readonly params?: Readonly<Record<string, Parameter>>
@@ -74,6 +76,10 @@ export type AdminCall =
   | 'show_session'
   | 'sign_out'
   | 'create_code'
+  | 'live'
+  | 'list_links'
+  | 'create_link'
+  | 'remove_link'
   | 'list_tokens'
   | 'create_token'
   | 'remove_token'

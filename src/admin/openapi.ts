@@ -143,9 +143,15 @@ function operationOf(route: AdminRoute, shared: Shared): object {
       [status]: {
         description: 'The call has succeeded.',
         ...(status !== 204 && {
-          content: {
-            'application/json': { schema: withNames(answer.schema, shared.schemas), example: answer.example },
-          },
+          content:
+            route.isStream === true
+              ? { 'text/event-stream': { schema: answer.schema } }
+              : {
+                  'application/json': {
+                    schema: withNames(answer.schema, shared.schemas),
+                    example: answer.example,
+                  },
+                },
         }),
       },
       ...problemAnswers(possible, shared.responses),

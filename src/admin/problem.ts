@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http'
+
 /** The problems with which the admin API refuses a request, as problem details (RFC 9457). */
 export const problems = {
   bad_request: [400, 'The request can not be read'],
@@ -37,6 +39,8 @@ export type AdminAnswer = {
   readonly body: object
   readonly isProblem: boolean
   readonly headers?: Readonly<Record<string, string>>
+  /** Writes server-sent events in place of the body, from now on. */
+  readonly stream?: (response: ServerResponse) => void
 }
 
 /** Creates the answer for a problem. `detail` says what is wrong and what to do. */

@@ -3,6 +3,8 @@ import { auditRoute } from './audit-route.ts'
 import { catalogHistoryRoutes } from './catalog-history-routes.ts'
 import { catalogRoutes } from './catalog-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
+import { linkRoutes } from './link-routes.ts'
+import { liveRoute } from './live-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
@@ -58,6 +60,8 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...catalogRoutes,
   ...tokenRoutes,
   ...sessionRoutes,
+  ...linkRoutes,
+  liveRoute,
   ...rotateRoutes,
   ...catalogHistoryRoutes,
   auditRoute,

@@ -11,7 +11,8 @@ import { isScoped, type TokenScope } from './scope.ts'
 import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 import { idempotencyHeader } from './idempotency.ts'
-import { mayDo, shareOf, type Token } from './tokens.ts'
+import { mayUse } from './grants.ts'
+import { shareOf, type Token } from './tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -33,6 +34,8 @@ export type AdminRequest = {
   /** What the request may do. Of an open route: nothing. */
   readonly token: Token
   readonly caller: Caller
+  /** The id of the last server-sent event that a browser has seen before. */
+  readonly lastEventId?: string | undefined
   /** Returns false once the token has ended or was revoked, which may be while a call waits. */
   readonly isInForce: () => boolean
 }
@@ -208,7 +211,7 @@ class Server implements AdminServer {
   ): Promise<AdminAnswer> {
     // The token may have ended while the body came.
     const token = route.isOpen === true ? nobody : this.#tokenOf(request)
-    if (token === undefined || !mayDo(token, route.right)) return noToken
+    if (token === undefined || !mayUse(token, route)) return noToken
     const { params, query, body, headers } = request
     const { destination = '' } = params
     if (
@@ -221,12 +224,23 @@ class Server implements AdminServer {
     const isInForce = (): boolean => {
       if (route.isOpen === true) return true
       const now = this.#tokenOf(request)
-      return now !== undefined && mayDo(now, route.right)
+      return now !== undefined && mayUse(now, route)
     }
     const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
     if (key !== undefined && !isIdempotencyKey(key)) return badKey
     const caller = this.#browsers.callerOf(approachOf(request))
-    const given = { params, query, body, conditions, idempotencyKey: key, token, caller, isInForce }
+    const lastEventId = route.isStream === true ? String(headers['last-event-id'] ?? '') : undefined
+    const given = {
+      params,
+      query,
+      body,
+      conditions,
+      idempotencyKey: key,
+      token,
+      caller,
+      isInForce,
+      lastEventId,
+    }
     const answer = await this.#options.calls[route.call](given)
     // What was only read isn't shown any more. What was done is told.
     return route.right === 'read' && route.status !== 204 && !isInForce() ? noToken : answer
@@ -269,8 +283,11 @@ class Server implements AdminServer {
     const token = this.#tokenOf(request)
     if (token === undefined) return noToken
     this.#holders.set(request, token)
-    if (!mayDo(token, route.right)) {
-      const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+    if (!mayUse(token, route)) {
+      const detail =
+        token.grants === undefined
+          ? `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
+          : 'The link by which you signed in does not give this right: ask whoever gave it to you.'
       return problem('not_allowed', detail)
     }
     if (isScoped(token.scope) && !isOpenToScopes(route)) return problem('not_allowed', notScoped)
@@ -285,6 +302,12 @@ class Server implements AdminServer {
     const call = request.routeOptions.config.admin?.call ?? 'other'
     this.#options.onAnswered(call, status, this.#holders.get(request)?.name ?? '')
     if (this.#isRetired) reply.header('connection', 'close')
+    if (answer.stream !== undefined) {
+      reply.hijack()
+      reply.raw.writeHead(status, streamHeaders)
+      answer.stream(reply.raw)
+      return reply
+    }
     return reply
       .code(status)
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers })
@@ -344,6 +367,14 @@ function faultOf({ message, validation, validationContext = 'body' }: FastifyErr
 
 function approachOf({ method, headers, raw: { socket } }: FastifyRequest): Approach {
   return { method, headers, socket }
+}
+
+/** Proxies neither store nor gather events. */
+const streamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-accel-buffering': 'no',
 }
 
 /** Who uses an open route: nobody who may see anything. */

@@ -1,5 +1,5 @@
 import type { AdminRoute } from './admin-route.ts'
-import { rights } from './tokens.ts'
+import { grants, rights } from './tokens.ts'
 import { scopeSchema } from './token-routes.ts'
 
 // Routes by which a browser signs in and out. Programs send their token with each request instead.
@@ -10,13 +10,29 @@ const noBody = { schema: {}, example: {} }
 
 const shown = {
   name: { type: 'string', description: 'The name of the token that has signed in.' },
-  rights: { type: 'array', items: { enum: [...rights] } },
+  rights: {
+    type: 'array',
+    items: { enum: [...rights, ...grants] },
+    description: 'The rights of the token, or those of the link.',
+  },
   scope: scopeSchema,
   ends: {
     type: ['string', 'null'],
     format: 'date-time',
     description:
       'When it ends at the latest. A session also ends when it is not used for `admin.sessionIdleTimeout`. It is null for a token without an end.',
+  },
+  label: { type: ['string', 'null'], description: 'The label of the scope.' },
+  isLink: { type: 'boolean', description: 'Whether a link has begun the session.' },
+  theme: {
+    type: ['object', 'null'],
+    required: ['name', 'accent', 'logo'],
+    properties: {
+      name: { type: ['string', 'null'] },
+      accent: { type: ['string', 'null'], description: 'A colour, such as `#0a7d55`.' },
+      logo: { type: ['string', 'null'], description: 'The path of the logo, below that of the console.' },
+    },
+    description: 'How the console looks, by the settings `admin.console…`.',
   },
   isSession: { type: 'boolean', description: 'Whether a cookie has shown this, and no token.' },
 }
@@ -40,6 +56,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
         maxProperties: 1,
         properties: {
           token: { ...secret, description: 'A token of the admin API.' },
+          link: { ...secret, description: 'What a link of `POST /v1/links` has after `#link=`.' },
           code: { ...secret, description: 'A code of `POST /v1/session/codes`, which works once.' },
         },
       },
@@ -65,6 +82,9 @@ export const sessionRoutes: readonly AdminRoute[] = [
         rights: ['read', 'operate'],
         scope: 'all',
         ends: '2026-07-30T09:30:00.000Z',
+        label: null,
+        isLink: false,
+        theme: { name: 'Acme webhooks', accent: '#0a7d55', logo: 'theme/logo.svg' },
         isSession: true,
       },
     },

@@ -9,6 +9,14 @@ import { everything, readScope, type ScopeData, scopeData, type TokenScope } fro
 export const rights = ['read', 'operate', 'admin'] as const
 export type AdminRight = (typeof rights)[number]
 
+/**
+ * What a link may let its holder do. `see`: destinations, their health, the delivery log and replays.
+ * `replay`: send messages again, and try now what waits. `test`: send test messages. `edit_url`: change the
+ * URLs of destinations, and nothing else of them. `rotate`: replace their secrets.
+ */
+export const grants = ['see', 'replay', 'test', 'edit_url', 'rotate'] as const
+export type Grant = (typeof grants)[number]
+
 export type Token = {
   /** The name of the person or program that has the token, for the audit trail. */
   readonly name: string
@@ -23,6 +31,8 @@ export type Token = {
    * limits.
    */
   readonly family: string
+  /** Of a session that a link has begun: what it may do, in place of the right. */
+  readonly grants?: ReadonlySet<Grant>
 }
 
 /** A token of the catalog's topic. */

@@ -9,15 +9,18 @@ import { addConfigCommand } from './config-command.ts'
 import { addConsoleCommand } from './console-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
+import { addListenCommand } from './listen/listen-command.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
+import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
 import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
 import { addTokenCommands } from './token-commands.ts'
 import { addSourceCommands } from './sources/source-commands.ts'
+import { addTriggerCommand } from './trigger-command.ts'
 import { addTopicCommands } from './topics/topic-commands.ts'
 
 /**
@@ -32,6 +35,8 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addRoleCommands(tools)
   addStatusCommand(tools)
   addLogCommands(tools)
+  addListenCommand(tools)
+  addTriggerCommand(tools)
   addRunbookCommand(tools)
   addTopicCommands(tools)
   addCatalogCommands(tools)
@@ -76,7 +81,10 @@ function createProgram(args: readonly string[]): Command {
       throw new CommanderError(0, 'commander.version', '')
     })
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(withSuggestion(text, program, args)) })
+    .configureOutput({
+      writeOut: (text) => process.stdout.write(`${withPages(text).trimEnd()}\n`),
+      outputError: (text, write) => write(withSuggestion(text, program, args)),
+    })
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText(
       'after',
@@ -95,6 +103,8 @@ Examples:
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
   sluice status                               which destinations fail, why, and what waits
   sluice log find MESSAGE_ID                  what became of a message
+  sluice listen --forward http://127.0.0.1:3000/webhook   requests as they are made, also to this machine
+  sluice trigger track --to crm               a sample of a kind of message
   sluice log tail --failed                    what fails, as it does
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
@@ -112,7 +122,7 @@ function tellFailure(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   writeError(
     error instanceof StartError
-      ? `sluice: ${error.message}`
+      ? withPages(`sluice: ${error.message}`)
       : String(error instanceof Error ? error.stack : error),
   )
   return error instanceof WrongUseError ? 2 : 1

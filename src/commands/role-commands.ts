@@ -7,10 +7,9 @@ import { type CommandTools, type Flags, writeError } from './command/tools.ts'
 /** Adds `sluice up`, `sluice worker` and `sluice gateway`. */
 export function addRoleCommands(tools: CommandTools): void {
   const { command, configOf, configOfUp } = tools
-  command(
-    'up',
-    'run everything in one process; without configured brokers, with a Kafka for development',
-  ).action((flags: Flags) => {
+  command('up', 'run everything in one process; without configured brokers, with a Kafka for development', {
+    shown: { catalogFile: true, kafkaBrokers: true, gatewayPort: true, adminPort: true, httpPort: true },
+  }).action((flags: Flags) => {
     const { config } = configOfUp(flags)
     return runRole(
       async (options) => (await import('../roles/up.ts')).startUp({ ...options, say: writeError }),
@@ -20,7 +19,7 @@ export function addRoleCommands(tools: CommandTools): void {
   })
   addWorker(tools)
   command('gateway', "accept messages over HTTP from Segment's clients, and write them to Kafka", {
-    shown: { gatewayPort: '--port' },
+    shown: { gatewayPort: '--port', kafkaBrokers: true, catalogFile: true, httpPort: true },
   }).action((flags: Flags) =>
     runRole(
       smallWhileIdle(async (options) => (await import('../roles/gateway.ts')).startGateway(options)),
@@ -31,7 +30,7 @@ export function addRoleCommands(tools: CommandTools): void {
 
 function addWorker({ command, configOf }: CommandTools): void {
   command('worker', 'consume, deliver and retry: one member of the consumer group for each CPU', {
-    shown: { workerProcesses: '--processes' },
+    shown: { workerProcesses: '--processes', kafkaBrokers: true, catalogFile: true, httpPort: true },
   })
     .addOption(new Option('--process-number <number>', 'the number of this process of the worker').hideHelp())
     .action(({ processNumber, ...flags }: Flags) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
-import type { createKafka } from '../kafka/cluster/client.ts'
+import type { Logger } from 'pino'
 import { type ProduceResult, startProducer, whileAnyFails } from '../kafka/produce/producer.ts'
 import { maxRetryRecordBytes } from '../topics/topic-list.ts'
 import { within } from '../async/within.ts'
@@ -15,8 +15,10 @@ import { topicNames } from '../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../roles/start/start-error.ts'
 import { openInput, readingInput } from './command/upstream-input.ts'
 import { partitionKey } from '../message/partitioner.ts'
-
-type Log = Parameters<typeof createKafka>[1]
+import { writeError } from './command/tools.ts'
+import { nearest } from '../catalog/nearest.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import { readCatalog } from '../roles/catalog/open-catalog.ts'
 
 /** How long Kafka may acknowledge no message before the command gives up, in milliseconds. */
 const takeTimeoutMs = 15_000
@@ -24,16 +26,21 @@ const takeTimeoutMs = 15_000
 /**
  * Produces messages to the topic `events` like an upstream service: keyed by user, and with the header
  * `source-id`. The messages are JSON objects, one on each line. They come from `message`, or from standard
- * input if `message` is absent. Checks all messages before it sends the first message. Returns a line for
- * each sent message.
+ * input if `message` is absent. Checks all messages before it sends the first message, and that the catalog
+ * has the source, unless `isAnySource`. Returns a line for each sent message.
  */
 export async function sendMessages(
   config: Config,
-  log: Log,
-  { sourceId, message: given }: { sourceId: string; message: string | undefined },
+  log: Logger,
+  {
+    sourceId,
+    message: given,
+    isAnySource,
+  }: { sourceId: string; message: string | undefined; isAnySource: boolean },
 ): Promise<string[]> {
   if (sourceId === '') throw new WrongUseError('--source has to be the id of a source of the catalog.')
   const messages = await readMessages(given, config.message)
+  if (!isAnySource) await refuseUnknownSource(config, log, sourceId)
   let trouble: string | undefined
   const producer = await askKafka(
     config,
@@ -71,6 +78,27 @@ export async function sendMessages(
   } finally {
     await producer.stop()
   }
+}
+
+/**
+ * Throws if the catalog lacks the source, because each message would become a dead letter. Whoever sends may
+ * have no catalog: then this only says that the source wasn't checked.
+ */
+async function refuseUnknownSource(config: Config, log: Logger, sourceId: string): Promise<void> {
+  let catalog: Catalog
+  try {
+    catalog = await readCatalog(config, log, 'send')
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    writeError(`The source is not checked, because the catalog can not be read: ${error.message}`)
+    return
+  }
+  if (catalog.sources.has(sourceId)) return
+  const meant = nearest(sourceId, [...catalog.sources.keys()])
+  throw new StartError(
+    `The catalog has no source ${JSON.stringify(sourceId)}${meant === undefined ? '.' : `: did you mean ${meant}?`} ` +
+      'Workers would make dead letters of its messages, so nothing was sent. To send all the same, give --any-source.',
+  )
 }
 
 function tooLarge(refused: number, count: number): string {

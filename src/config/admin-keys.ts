@@ -16,6 +16,20 @@ export const adminKeys = {
     description:
       'The file of the tokens that may use the admin API. Each line has a name, a right (read, operate or admin) and a hash, as `sluice admin token create` prints it. Read again when it changes. Without it `sluice admin` does not start.',
   }),
+  url: optionalText({
+    shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
+    description:
+      'The URL of the admin API that `sluice listen`, `sluice trigger` and `sluice console` ask. If it is not set, they ask `admin.host` at `admin.port`.',
+  }),
+  token: optionalText({
+    isSecret: true,
+    shape: { accepts: (given) => /^[\x21-\x7e]{1,200}$/.test(given), expected: 'a token of the admin API' },
+    description:
+      'The token with which `sluice listen`, `sluice trigger` and `sluice console` ask the admin API.',
+  }),
+  tokenFile: optionalText({
+    description: 'A file that holds the token of `admin.token`.',
+  }),
   requestTimeout: duration({
     default: 30 * SECOND,
     min: SECOND,
@@ -43,5 +57,28 @@ export const adminKeys = {
     min: MINUTE,
     max: 720 * HOUR,
     description: 'How long after the sign-in a session of the console ends, however much it is used.',
+  }),
+  consoleName: optionalText({
+    shape: { accepts: (given) => /^[^\p{Cc}]{1,60}$/u.test(given), expected: 'up to 60 characters' },
+    description: 'The name that the console shows in place of Sluice.',
+  }),
+  consoleAccent: optionalText({
+    shape: { accepts: (given) => /^#[0-9a-f]{6}$/i.test(given), expected: 'a colour such as #0a7d55' },
+    description: 'The accent colour of the console.',
+  }),
+  consoleLogo: optionalText({
+    description: 'The file of the logo that the console shows, .svg or .png, at most 100 KiB.',
+  }),
+  liveViews: integer({
+    default: 200,
+    min: 0,
+    max: 10_000,
+    description: 'The most live views of the console at the same time, in each process of `sluice admin`.',
+  }),
+  liveViewsOfSession: integer({
+    default: 8,
+    min: 1,
+    max: 1_000,
+    description: 'The most live views of one session, or of one token, at the same time.',
   }),
 }

@@ -187,11 +187,13 @@ const configTable = {
       description:
         'The address of metrics and probes. `::` is every address of the machine, including those of IPv4.',
     }),
-    port: integer({
-      default: 9400,
+    port: integerOr({
+      default: 'auto',
+      word: 'auto',
       min: 0,
       max: 65_535,
-      description: 'The port of metrics and probes. 0 picks a free port.',
+      description:
+        'The port of metrics and probes. `auto` is 9400. If another process of this machine listens there, it is the next free port up to 9409, and a log line names it. 0 picks any free port.',
     }),
   },
   shutdown: {

@@ -3,22 +3,29 @@ import { deliveryStateOf } from './delivery-state.ts'
 
 // Formats the delivery log as lines of text for people.
 
-const widths = [24, 20, 12, 24, 24] as const
+/** A local time on a terminal has one character more than a time in UTC. */
+const widths = [25, 20, 12, 24, 24] as const
+/** The narrowest columns, for a terminal of 100 columns or fewer. */
+const narrowWidths = [25, 12, 9, 20, 24] as const
 
-export const recordHeading = cellsOf(['time', 'destination', 'what', 'result', 'message', 'hook and try'])
+/** Returns the heading of rows that are shown on a terminal of so many columns; `undefined`: on none. */
+export function recordHeading(columns?: number): string {
+  return cellsOf(['time', 'destination', 'what', 'result', 'message', 'hook and try'], columns)
+}
 
 /** Formats a record as a row below `recordHeading`. */
-export function recordLine(record: LogRecord): string {
+export function recordLine(record: LogRecord, columns?: number): string {
   const { atMs, destination, kind, messageId, hook, attempt, weight } = record
   const tried = [hook, attempt > 0 ? `try ${attempt}` : '', weight > 1 ? `stands for ${weight}` : '']
-  return cellsOf([
+  const cells = [
     timeOf(atMs),
     plain(destination),
     kind,
     resultOf(record),
     plain(messageId),
     tried.filter((part) => part !== '').join(', '),
-  ])
+  ]
+  return cellsOf(cells, columns)
 }
 
 function resultOf(record: LogRecord): string {
@@ -29,7 +36,7 @@ function resultOf(record: LogRecord): string {
       return `${answer} in ${Math.round(durationMs * 10) / 10} ms`
     }
     case 'parked':
-      return `${reason}, ${dueMs === 0 ? 'waits for its turn' : `due ${timeOf(dueMs).slice(11, 19)}`}`
+      return `${reason}, ${dueMs === 0 ? 'waits for its turn' : `again in ${formatWait(dueMs - record.atMs)}`}`
     case 'dead':
     case 'omitted':
     case 'filtered':
@@ -102,11 +109,22 @@ export function timeOf(ms: number): string {
 /** The latest time of a `Date`. */
 const latestMs = 8.64e15
 
-function cellsOf(cells: readonly string[]): string {
-  return cells
-    .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+/** Where a terminal is given, each cell but the last is cut to its column, and the row to the terminal. */
+function cellsOf(cells: readonly string[], columns: number | undefined): string {
+  const chosen = columns !== undefined && columns <= 100 ? narrowWidths : widths
+  const row = cells
+    .map((cell, at) => {
+      const width = chosen[at] ?? 0
+      return (columns === undefined || width === 0 ? cell : cut(cell, width)).padEnd(width)
+    })
     .join('  ')
     .trimEnd()
+  return columns === undefined ? row : cut(row, columns)
+}
+
+/** Cuts a text to a number of columns. Its last character then says so. */
+export function cut(text: string, columns: number): string {
+  return text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`
 }
 
 /**

@@ -1,6 +1,6 @@
 import { endOfString } from './json/json-walk.ts'
 import type { MessageLimits } from './limits.ts'
-import { type Outline, RawList, RawMembers, RawObject } from './json/outline.ts'
+import { type Outline, RawList, RawMembers, RawObject } from './message-outline.ts'
 
 /** The limit that a message exceeds: the limit on its levels, or the limit on its keys. */
 export type Excess = 'nested_too_deep' | 'too_many_keys'

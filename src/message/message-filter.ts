@@ -1,5 +1,5 @@
 import type { MessageKind } from './message-schemas.ts'
-import { memberOf } from './json/outline.ts'
+import { memberOf } from './message-outline.ts'
 import { parseTimestamp } from './timestamp.ts'
 
 /**

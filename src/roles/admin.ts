@@ -17,9 +17,10 @@ import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metric
 import { buildInfo } from '../telemetry/build-info.ts'
 import { type AtDesk, catalogCalls, deskCalls } from './catalog-calls.ts'
 import { catalogHistoryCalls } from './catalog-history-calls.ts'
+import { Live } from './console/open-live.ts'
 import { openConsole } from './console/open-console.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
-import { replayCalls } from './replay-calls.ts'
+import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
@@ -58,7 +59,7 @@ const leaveMs = 1_000
 
 /** Starts the admin API in a process of its own, with its metrics and probes. */
 export async function startAdmin({ config, log, parts, onFatal }: AdminOptions): Promise<void> {
-  const telemetry = await openOwnTelemetry({ config, parts })
+  const telemetry = await openOwnTelemetry({ config, log, parts })
   const metrics = createAdminMetrics()
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'admin' }, 1)
@@ -119,13 +120,7 @@ export async function startAdminPart({
    */
   logQuery?: LogQuery | undefined
 }): Promise<StartedAdmin> {
-  const ofDesks = { config, log, role, say: (line: string) => log.warn(line), onOther: onFatal }
-  const desk = await openReplayDesk({ ...ofDesks, catalog })
-  parts.defer(() => within(leaveMs, desk.stop()))
-  const pauseDesk = await openPauseDesk(ofDesks)
-  parts.defer(() => within(leaveMs, pauseDesk.stop()))
-  const followed = new FollowedPicture({ desk: pauseDesk, config, log })
-  parts.defer(() => within(leaveMs, followed.stop()))
+  const { desk, pauseDesk, followed } = await openDesks({ config, log, parts, onFatal, role, catalog })
   parts.add(auditTokens(desk, tokens, log))
   const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, config))
   parts.defer(() => within(leaveMs, watch.stop()))
@@ -134,6 +129,8 @@ export async function startAdminPart({
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role, topic })
   const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
+  const live = new Live({ config, log, catalog, followed, replays: liveReplays(desk, catalog) })
+  parts.defer(() => within(leaveMs, live.stop()))
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -145,6 +142,7 @@ export async function startAdminPart({
       ...callsAtDesk(deskCalls(catalogDesk, config, log), catalog),
       ...deliveryLog.calls,
       ...console.calls,
+      live: async (request) => live.call(request),
     },
     findToken: (given) => book.find(given),
     ...console.ofServer,
@@ -152,8 +150,27 @@ export async function startAdminPart({
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
-  const served = await serve(server, { config, parts, obstacles: () => watch.obstacles() })
+  const served = await serve(server, { config, parts, watch, live })
   return { ...served, codeOf: (token) => console.codeOf(token) }
+}
+
+/** Opens what asks for replays and pauses, and what follows the health of destinations. */
+async function openDesks({
+  config,
+  log,
+  parts,
+  onFatal,
+  role,
+  catalog,
+}: AdminOptions & { role: KafkaRole; catalog: () => Catalog }) {
+  const ofDesks = { config, log, role, say: (line: string) => log.warn(line), onOther: onFatal }
+  const desk = await openReplayDesk({ ...ofDesks, catalog })
+  parts.defer(() => within(leaveMs, desk.stop()))
+  const pauseDesk = await openPauseDesk(ofDesks)
+  parts.defer(() => within(leaveMs, pauseDesk.stop()))
+  const followed = new FollowedPicture({ desk: pauseDesk, config, log })
+  parts.defer(() => within(leaveMs, followed.stop()))
+  return { desk, pauseDesk, followed }
 }
 
 /** Lets the server listen. It is not ready from the moment at which it stops. */
@@ -162,17 +179,22 @@ async function serve(
   {
     config,
     parts,
-    obstacles,
-  }: Pick<AdminOptions, 'config' | 'parts'> & { obstacles: () => readonly string[] },
+    watch,
+    live,
+  }: Pick<AdminOptions, 'config' | 'parts'> & {
+    watch: { readonly obstacles: () => readonly string[] }
+    live: Pick<Live, 'close'>
+  },
 ): Promise<{ port: number; notReady(): readonly string[] }> {
   const address = adminAddress(config)
   const port = await listening(server.listen(address), address)
   let isStopping = false
   parts.defer(async () => {
     isStopping = true
+    live.close()
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
-  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...obstacles()] }
+  return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
 }
 
 /** The calls that read and change the catalog in its topic. */
@@ -219,9 +241,12 @@ async function openDesk({
 
 /** Returns the names of the topics that a role reads or writes. */
 function topicsOf(role: KafkaRole, config: Config): readonly string[] {
-  return topicTable(topicLayout(config))
-    .filter(({ key }) => accessOf(role, key).length > 0)
-    .map(({ topic }) => topic)
+  return (
+    topicTable(topicLayout(config))
+      // Without the delivery log, only live views miss something.
+      .filter(({ key }) => accessOf(role, key).length > 0 && (role !== 'admin' || key !== 'attempts'))
+      .map(({ topic }) => topic)
+  )
 }
 
 /** Returns the address on which the admin API listens, with the name of the API for messages. */

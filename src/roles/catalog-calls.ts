@@ -10,6 +10,7 @@ import { SealError } from '../catalog-log/seal.ts'
 import type { Config } from '../config/schema.ts'
 import { OtherLogError } from '../kafka/wire/errors.ts'
 import { StartError } from './start/start-error.ts'
+import { onlyUrls } from './console/only-urls.ts'
 import { asked, type Log } from './replay-calls.ts'
 import { holdsObject, isTaken, outsideOf } from './operations/catalog-scope.ts'
 import { inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
@@ -106,7 +107,10 @@ class CatalogCalls {
       if (base === undefined) return problem('no_condition', needsMatch)
       const object = (await desk.look()).objects.get(keyOf(name))
       if (object === undefined || !holdsObject(request.token.scope, object)) return missing(kind, name.id)
-      const given = merged(desk.shown(object, { showsUrls: true }), request.body)
+      const shown = desk.shown(object, { showsUrls: true })
+      const patched = request.token.grants === undefined ? request.body : onlyUrls(shown, request.body)
+      if (patched === undefined) return problem('not_allowed', changesUrls)
+      const given = merged(shown, patched)
       return change(desk, request, { name, op: 'put', given: isRecord(given) ? given : {}, base })
     })
   }
@@ -141,6 +145,8 @@ async function change(desk: OpenedDesk, { token, query }: AdminRequest, edit: Ed
   return done(body, 200, version === undefined ? {} : { etag: `"${version}"` })
 }
 
+const changesUrls =
+  'The link by which you signed in changes only URLs: send {"hooks":[{"id":"main","url":"https://…"}]}, with ids that the destination has.'
 const unanswered =
   'Kafka does not answer, or not in time: a change may have been made, so look at it before you repeat it.'
 const needsMatch = 'Send If-Match with the ETag of the object that you have seen.'

@@ -65,7 +65,7 @@ export type GatewayPart = {
 /** Starts the gateway in a process of its own, with its metrics and probes. */
 export async function startGateway({ config, log, parts }: GatewayOptions): Promise<void> {
   limitSharedBuffers()
-  const telemetry = await openOwnTelemetry({ config, parts })
+  const telemetry = await openOwnTelemetry({ config, log, parts })
   const metrics = createGatewayMetrics()
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role: 'gateway' }, 1)

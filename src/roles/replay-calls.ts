@@ -12,6 +12,7 @@ import type { AuditEntry } from '../replay/job.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { faultsOf, replaySources, type Selection, takesEverything } from '../replay/selection.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
+import type { LiveReplay } from './console/open-live.ts'
 import { onceOf, otherRequest } from './once.ts'
 import { auditData, groupData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
 import {
@@ -110,6 +111,19 @@ function shownTo(scope: TokenScope, job: Job): object {
   if (!isScoped(scope)) return data
   const { offsets, of } = data.read
   return { ...data, read: { offsets: of === 0 ? 0 : Math.floor((100 * offsets) / of), of: 100 }, owner: null }
+}
+
+/** Returns a function that lists the replays for live views. */
+export function liveReplays(
+  desk: Pick<ReplayDesk, 'list'>,
+  catalog: () => Catalog,
+): () => Promise<readonly LiveReplay[]> {
+  return async () =>
+    (await desk.list()).map((job) => ({
+      id: job.order.id,
+      destination: job.order.selection.destinationId,
+      shownTo: (scope) => (seesReplay(scope, catalog(), job) ? shownTo(scope, job) : undefined),
+    }))
 }
 
 /** Returns the place of a replay in the list of replays, newest first, as a cursor says it. */

@@ -19,7 +19,7 @@ import type { Parts } from './start/parts.ts'
 import { showReady } from './start/readiness.ts'
 import { kafkaSettings } from './start/settings.ts'
 import { StartError } from './start/start-error.ts'
-import { openOwnTelemetry, type OwnTelemetry, probesAddress } from './start/telemetry.ts'
+import { openOwnTelemetry, type OwnTelemetry, setProbesAddress } from './start/telemetry.ts'
 import { createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
@@ -80,7 +80,7 @@ async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
   const { log, parts } = options
   const config = forDevelopment(options.config)
   await refuseSecond()
-  await refuseTakenPorts([probesAddress(config), ...addressesOf(config, { hasAdmin: true })])
+  await refuseTakenPorts([...setProbesAddress(config), ...addressesOf(config, { hasAdmin: true })])
   const telemetry = await openOwnTelemetry(options)
   await refuseFaultyCatalog(config)
   const kafka = parts.add(await startDevelopmentKafka(say))
@@ -95,7 +95,11 @@ async function startWorkshop({ say, ...options }: UpOptions): Promise<void> {
   writeRunning({
     pid,
     probes: `http://127.0.0.1:${started.httpPort}/livez`,
-    settings: settingsOf(development),
+    settings: {
+      ...settingsOf(development),
+      SLUICE_ADMIN_URL: `http://127.0.0.1:${started.adminPort}`,
+      SLUICE_ADMIN_TOKEN_FILE: keptFiles.adminToken,
+    },
   })
   parts.defer(async () => removeRunning(pid))
   const secrets = {
@@ -261,7 +265,7 @@ function developmentNotice(
     `  catalog  ${place}`,
     `  try      curl http://127.0.0.1:${gatewayPort}/v1/track -u ${writeKey}: -d '{"userId":"u1","event":"Hello"}'`,
     '  look     npx sluice log tail   Commands in this folder find this Sluice without settings.',
-    'Ctrl-C stops it.',
+    `Times are local (${new Intl.DateTimeFormat('en', { timeZoneName: 'longOffset' }).formatToParts().find(({ type }) => type === 'timeZoneName')?.value ?? ''}). Ctrl-C stops it.`,
     '',
   ]
 }

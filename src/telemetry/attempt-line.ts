@@ -17,7 +17,14 @@ export type AttemptLog = {
 type LoggedDelivery = Pick<
   Delivery,
   'destinationId' | 'messageId' | 'kind' | 'attempts' | 'trace' | 'replayJob'
->
+> & {
+  /** Where its hooks are. It may be absent once the catalog has changed. */
+  readonly endpoint?:
+    | { readonly hooks: readonly { readonly id: string; readonly target: Origin }[] }
+    | undefined
+}
+
+type Origin = { readonly origin: string }
 
 /** The line about an attempt whose outcome is an error. */
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
@@ -69,9 +76,11 @@ export function createAttemptLog({
       })
       return
     }
+    const host = delivery.endpoint?.hooks.find(({ id }) => id === hookId)?.target.origin
     const line = {
       destination: delivery.destinationId,
       hook: hookId,
+      ...(host !== undefined && { host }),
       messageId: delivery.messageId,
       type: delivery.kind,
       attempt: delivery.attempts,

@@ -30,7 +30,12 @@ export class LinesForPeople implements DestinationStream {
     const fields = fieldsIn(json)
     if (fields === undefined) return printable(json)
     const time = this.#paint('dim', localTime(fields['time']))
-    return `${time} ${isAttempt(fields) ? this.#attempt(fields) : this.#other(fields)}`
+    return `${time} ${this.#said(fields)}`
+  }
+
+  #said(fields: Fields): string {
+    if (isAttempt(fields)) return this.#attempt(fields)
+    return fields['nextInMs'] === undefined ? this.#other(fields) : this.#nextTry(fields)
   }
 
   #attempt(fields: Fields): string {
@@ -40,7 +45,16 @@ export class LinesForPeople implements DestinationStream {
     const hook = fields['detail'] === undefined ? '' : ` (${textOf(fields['detail'])})`
     const tries = fields['attempt'] === 1 ? '' : `, attempt ${textOf(fields['attempt'])}`
     const about = this.#paint('dim', `${textOf(fields['type'])} ${textOf(fields['messageId'])}`)
-    return `${mark} ${textOf(fields['destination'])} ${answer}${hook} in ${textOf(fields['durationMs'])} ms${tries}  ${about}`
+    const host = fields['host'] === undefined ? '' : ` from ${textOf(fields['host'])}`
+    return `${mark} ${textOf(fields['destination'])} ${answer}${hook}${host} in ${textOf(fields['durationMs'])} ms${tries}  ${about}`
+  }
+
+  #nextTry(fields: Fields): string {
+    const mark = this.#paint('yellow', '↻')
+    const about = this.#paint('dim', `${textOf(fields['type'])} ${textOf(fields['messageId'])}`)
+    const seconds = Math.round(Number(fields['nextInMs']) / 1_000)
+    const wait = seconds >= 120 ? `${Math.round(seconds / 60)} min` : `${seconds} s`
+    return `${mark} ${textOf(fields['destination'])} is tried again at ${localTime(fields['nextAt'])}, in ${wait}  ${about}`
   }
 
   #other(fields: Fields): string {

@@ -31,12 +31,15 @@ export function createObserver({
   metrics,
   log,
   logAttempts,
+  tellsNextTry = false,
   timeoutMs,
   retryLimitMs,
 }: {
   metrics: WorkerMetrics
   log: Logger
   logAttempts: boolean
+  /** True: a delivery that failed has a line that says when it is tried again. */
+  tellsNextTry?: boolean
   timeoutMs: number
   retryLimitMs: number
 }): PipelineObserver & { flush(): void } {
@@ -61,7 +64,7 @@ export function createObserver({
         if (line.reason === 'destination_removed' && line.destination !== undefined)
           removed.add(line.destination)
       },
-      retryLimitMs,
+      { retryLimitMs, logNextTry: tellsNextTry ? nextTryLog(log) : undefined },
     ),
     attempted(delivery, result, durationMs) {
       countAttempt(delivery, result, durationMs)
@@ -86,7 +89,7 @@ type Observed<K extends keyof PipelineObserver> = Pick<PipelineObserver, K>
 function observeDeliveries(
   metrics: WorkerMetrics,
   logDead: (line: DeadLine) => void,
-  retryLimitMs: number,
+  { retryLimitMs, logNextTry }: { retryLimitMs: number; logNextTry: NextTryLog | undefined },
 ): Observed<'firstTried' | 'delivered' | 'parked' | 'deadLettered' | 'dropped'> {
   const deliveries = memo((verdict: 'delivered' | 'dead_letter' | DropReason) =>
     metrics.deliveries.of({ verdict }),
@@ -103,7 +106,9 @@ function observeDeliveries(
       delivered(delivery.destinationId).inc()
       deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
     },
-    parked({ expiresAtMs }: Delivery, why: ParkReason, waitMs: number) {
+    parked(delivery: Delivery, why: ParkReason, waitMs: number) {
+      const { expiresAtMs } = delivery
+      if (why === 'failed') logNextTry?.(delivery, waitMs)
       metrics.parked.inc({ tier: waitMs === 0 ? 'waiting' : formatWait(waitMs), reason: why })
       if (expiresAtMs > 0) retryLimitUsed.observe(Math.max(0, 1 - (expiresAtMs - Date.now()) / retryLimitMs))
     },
@@ -126,6 +131,24 @@ function observeDeliveries(
     dropped({ destinationId }: Delivery, why: DropReason) {
       deliveries(why)(destinationId).inc()
     },
+  }
+}
+
+type NextTryLog = (delivery: Delivery, waitMs: number) => void
+
+function nextTryLog(log: Logger): NextTryLog {
+  return ({ destinationId, messageId, kind, attempts }, waitMs) => {
+    log.info(
+      {
+        destination: destinationId,
+        messageId,
+        type: kind,
+        attempt: attempts,
+        nextInMs: waitMs,
+        nextAt: new Date(Date.now() + waitMs).toISOString(),
+      },
+      'next try',
+    )
   }
 }
 

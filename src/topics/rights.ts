@@ -223,7 +223,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'audience backfill': '`sluice audience backfill`',
   'log serve': '`sluice log serve`',
   'log tail': '`sluice log tail`',
-  'log find': '`sluice log find`, for payloads',
+  'log find': '`sluice log scan`, and `sluice log find`, for payloads',
   replay: '`sluice replay`',
   destinations: '`sluice destinations`',
   status: '`sluice status`',

@@ -267,7 +267,7 @@ export const topics = {
     key: 'the partition of the record with the message',
     kept: ({ attemptsKeptMs }) => ({ forMs: attemptsKeptMs }),
     maxBytes: kafkaDefault,
-    readers: ['up', 'log serve', 'log tail'],
+    readers: ['up', 'log serve', 'log tail', 'admin'],
     writers: worker,
     isOptional: true,
   },

@@ -1,6 +1,15 @@
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
+import { headerText } from '../message/record-headers.ts'
 import { blockSize, placesOf } from './block.ts'
-import { decodeDone, decodeOwners, type OwnersMark, parseMarkKey } from './marks.ts'
+import {
+  decodeDone,
+  decodeOwners,
+  lastDoneHeader,
+  type OwnersMark,
+  parseMarkKey,
+  parsePlace,
+  type PlaceInLog,
+} from './marks.ts'
 import type { Owners } from './owners.ts'
 
 /** The keys of marks that the log of marks has, by the block that they describe. */
@@ -9,12 +18,16 @@ export type MarkKeys = Map<number, Set<string>>
 /** The block under which the keys stand that belong to another log, or can't be read. */
 export const noBlock = -1
 
+type Read = { readonly value: Buffer; readonly place: PlaceInLog | undefined }
+
 /** The marks of the earlier owners of a unit. */
 export type LoadedMarks = {
   readonly owners: ReadonlyMap<number, OwnersMark>
   readonly keys: MarkKeys
   /** The highest offset that is done; -1 if none is. */
   readonly lastDone: number
+  /** The highest record that a mark names with the epoch of its leader. */
+  readonly lastPlace: PlaceInLog | undefined
   /** Yields the offsets from `from` on that are done. */
   doneFrom(from: number): Iterable<number>
   /** Returns how many offsets from `from` to `to` are known to have records that are not done. */
@@ -30,24 +43,30 @@ export async function loadMarks({
   owners,
   signal,
 }: {
-  readonly reader: Pick<PartitionReader, 'read'>
+  readonly reader: Pick<PartitionReader, 'readWhole'>
   readonly topic: string
   readonly unit: number
   readonly topicId: string
   readonly owners: Owners
   readonly signal: AbortSignal
 }): Promise<LoadedMarks> {
-  const latest = new Map<string, Buffer>()
-  for await (const records of reader.read({ topic, partition: unit, from: 0, signal })) {
-    for (const { key, value } of records) {
+  const latest = new Map<string, Read>()
+  for await (const records of reader.readWhole({ topic, partition: unit, from: 0, signal })) {
+    for (const { key, value, headers } of records) {
+      if (key === null) continue
       if (value === null) latest.delete(key.toString())
-      else latest.set(key.toString(), Buffer.from(value))
+      else
+        latest.set(key.toString(), {
+          value: Buffer.from(value),
+          place: parsePlace(headerText(headers, lastDoneHeader)),
+        })
     }
   }
   const ownersOf = new Map<number, OwnersMark>()
   const done = new Map<number, Buffer[]>()
   const keys: MarkKeys = new Map()
-  for (const [text, value] of latest) {
+  let lastPlace: PlaceInLog | undefined
+  for (const [text, { value, place }] of latest) {
     const key = parseMarkKey(text)
     const isOurs = key !== undefined && key.topicId === topicId
     keysOf(keys, isOurs ? key.block : noBlock).add(text)
@@ -58,9 +77,11 @@ export async function loadMarks({
       continue
     }
     const bits = decodeDone(value)
-    if (bits !== undefined) done.set(key.block, [...(done.get(key.block) ?? []), bits])
+    if (bits === undefined) continue
+    done.set(key.block, [...(done.get(key.block) ?? []), bits])
+    if (place !== undefined && place.offset >= (lastPlace?.offset ?? 0)) lastPlace = place
   }
-  return { owners: ownersOf, keys, ...readDone(done), undoneBetween: undoneIn(ownersOf, done) }
+  return { owners: ownersOf, keys, lastPlace, ...readDone(done), undoneBetween: undoneIn(ownersOf, done) }
 }
 
 type Bitmaps = ReadonlyMap<number, readonly Buffer[]>

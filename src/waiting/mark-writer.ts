@@ -2,7 +2,15 @@ import type { PulledPartition } from '../kafka/group/consumer.ts'
 import type { RecordProducer } from '../kafka/produce/producer.ts'
 import { blockSize } from './block.ts'
 import { keysOf, type MarkKeys, noBlock } from './load-marks.ts'
-import { encodeDone, encodeOwners, type MarkKey, markKeyText } from './marks.ts'
+import {
+  encodeDone,
+  encodeOwners,
+  lastDoneHeader,
+  type MarkKey,
+  markKeyText,
+  type PlaceInLog,
+  placeText,
+} from './marks.ts'
 import type { Owners } from './owners.ts'
 import type { UnitIndex } from './unit-index.ts'
 
@@ -30,6 +38,12 @@ const collectMs = 1_000
 /** The same for a unit that another member waits for. */
 const hurryMs = 20
 
+type Mark = {
+  readonly key: MarkKey
+  readonly value: Buffer
+  readonly headers: Readonly<Record<string, string>>
+}
+
 const allDone = Buffer.alloc(blockSize / 8, 0xff)
 
 /**
@@ -41,6 +55,8 @@ export class MarkWriter {
   readonly #dirty = new Set<number>()
   /** The blocks whose owners mark is due, with the highest numbers of the writers at the end of the block. */
   readonly #sealed = new Map<number, ReadonlyMap<string, number>>()
+  /** The highest record of each block that this owner has done. */
+  readonly #lastDone = new Map<number, PlaceInLog>()
   /** The number of done records whose marks aren't written. */
   #unwritten = 0
   #timer: NodeJS.Timeout | undefined
@@ -54,9 +70,15 @@ export class MarkWriter {
     if (outdated !== undefined) void this.#remove([...outdated])
   }
 
-  /** Notes that a taken record is done. */
-  done(offset: number): void {
-    this.#dirty.add(Math.floor(offset / blockSize))
+  /**
+   * Notes that a taken record is done. `leaderEpoch` is the epoch of the leader that appended it. `undefined`
+   * if it isn't known.
+   */
+  done(offset: number, leaderEpoch: number | undefined): void {
+    const block = Math.floor(offset / blockSize)
+    this.#dirty.add(block)
+    if (leaderEpoch !== undefined && leaderEpoch >= 0 && offset >= (this.#lastDone.get(block)?.offset ?? 0))
+      this.#lastDone.set(block, { offset, leaderEpoch })
     this.#unwritten++
     this.#soon()
   }
@@ -102,7 +124,7 @@ export class MarkWriter {
     this.#dirty.clear()
     this.#sealed.clear()
     this.#unwritten = 0
-    const marks: { readonly key: MarkKey; readonly value: Buffer }[] = []
+    const marks: Mark[] = []
     for (const [block, sequences] of sealed) {
       const runs = index.block(block)?.runs
       // Nobody needs to know whose the records were once all of them are done.
@@ -110,13 +132,19 @@ export class MarkWriter {
         marks.push({
           key: { kind: 'owners', topicId, block },
           value: encodeOwners({ runs, sequences }, owners),
+          headers: {},
         })
     }
     for (const block of dirty) {
       const bits = index.block(block)?.doneBits() ?? allDone
-      marks.push({ key: { kind: 'done', topicId, block, writer }, value: encodeDone(bits) })
+      const last = this.#lastDone.get(block)
+      marks.push({
+        key: { kind: 'done', topicId, block, writer },
+        value: encodeDone(bits),
+        headers: last === undefined ? {} : { [lastDoneHeader]: placeText(last) },
+      })
     }
-    await Promise.all(marks.map(({ key, value }) => this.#write(markKeyText(key), key.block, value)))
+    await Promise.all(marks.map((mark) => this.#write(mark)))
     for (let count = 0; count < settled; count++) partition.giveBack()
     if (partition.isBegun || partition.isLost) partition.moveTo(head)
     await this.#removeBelow(partition.committedOffset)
@@ -130,22 +158,24 @@ export class MarkWriter {
     for (const [block, texts] of keys) {
       if ((block + 1) * blockSize > offset) continue
       keys.delete(block)
+      this.#lastDone.delete(block)
       outdated.push(...texts)
     }
     await this.#remove(outdated)
   }
 
-  async #write(text: string, block: number, value: Buffer): Promise<void> {
-    keysOf(this.#options.keys, block).add(text)
-    await this.#produce(text, value)
+  async #write({ key, value, headers }: Mark): Promise<void> {
+    const text = markKeyText(key)
+    keysOf(this.#options.keys, key.block).add(text)
+    await this.#produce(text, value, headers)
   }
 
   async #remove(texts: readonly string[]): Promise<void> {
     await Promise.all(texts.map((text) => this.#produce(text, null)))
   }
 
-  async #produce(text: string, value: Buffer | null): Promise<void> {
+  async #produce(text: string, value: Buffer | null, headers: Mark['headers'] = {}): Promise<void> {
     const { producer, marksTopic: topic, unit: partition } = this.#options
-    await producer.produce({ topic, partition, key: Buffer.from(text), value, headers: {} })
+    await producer.produce({ topic, partition, key: Buffer.from(text), value, headers })
   }
 }

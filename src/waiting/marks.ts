@@ -113,6 +113,29 @@ export function decodeDone(value: Buffer): Buffer | undefined {
   return value[0] === doneVersion ? value.subarray(1) : undefined
 }
 
+/**
+ * The header of a done mark. It names one of the records that the mark describes, so that the next owner can
+ * ask the brokers whether the log still has it. Older versions ignore the header.
+ */
+export const lastDoneHeader = 'last-done'
+
+/** A record of a log. */
+export type PlaceInLog = {
+  readonly offset: number
+  /** The epoch of the leader that appended the record. */
+  readonly leaderEpoch: number
+}
+
+export function placeText({ offset, leaderEpoch }: PlaceInLog): string {
+  return `${offset}/${leaderEpoch}`
+}
+
+/** Reads a place. Returns `undefined` for any other text, and without one. */
+export function parsePlace(text: string | undefined): PlaceInLog | undefined {
+  const match = /^(\d{1,15})\/(\d{1,10})$/.exec(text ?? '')
+  return match === null ? undefined : { offset: Number(match[1]), leaderEpoch: Number(match[2]) }
+}
+
 /** The header of a record of `waiting`: who appended it, as which number, and in which class. */
 export const queuedHeader = 'queued'
 

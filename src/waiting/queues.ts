@@ -7,7 +7,8 @@ import type { QueuePartition } from './mark-writer.ts'
 import { Owners, type QueueClass, queueClasses } from './owners.ts'
 import { Pieces } from './pieces.ts'
 import type { NewMessage } from './queued-before.ts'
-import { type AppendedRecord, type QueueLog, type TakeWaiting, UnitQueue } from './unit-queue.ts'
+import type { AppendedRecord, QueueLog, TakeWaiting } from './queue-options.ts'
+import { UnitQueue } from './unit-queue.ts'
 
 export type WaitingQueuesOptions = {
   /** The names of the topics `waiting` and `waiting-marks`. */

@@ -1,57 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RecordProducer } from '../kafka/produce/producer.ts'
-import type { PartitionReader } from '../kafka/read/partition-reader.ts'
-import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { HeldRecord } from '../message/held-record.ts'
 import { headerText } from '../message/record-headers.ts'
-import type { OutboundRecord, WholeRecord } from '../message/records.ts'
+import type { WholeRecord } from '../message/records.ts'
 import { AppendTimes } from './append-times.ts'
 import { blockSize } from './block.ts'
 import { Counts } from './counts.ts'
 import { Drops } from './drops.ts'
 import { loadMarks } from './load-marks.ts'
-import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
-import { MarkWriter, type QueuePartition } from './mark-writer.ts'
-import type { Owners, QueueClass } from './owners.ts'
-import type { Pieces } from './pieces.ts'
+import { type OwnersMark, parseQueued, type PlaceInLog, queuedHeader, queuedText } from './marks.ts'
+import { MarkWriter } from './mark-writer.ts'
 import { QueuedBefore } from './queued-before.ts'
+import type { AppendedRecord, FoundLog, UnitQueueOptions } from './queue-options.ts'
 import { UnitIndex } from './unit-index.ts'
-
-/** What the brokers say of a unit's log. */
-type FoundLog = {
-  readonly topicId: string
-  readonly range: { readonly start: number; readonly end: number }
-}
-
-/** A record to append. Its headers name its destination. */
-export type AppendedRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>
-
-/** Takes a record of `waiting` whose turn has come. */
-export type TakeWaiting = (record: HeldRecord, content: RecordContent, queueClass: QueueClass) => void
-
-export type QueueLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
-
-export type UnitQueueOptions = {
-  readonly unit: number
-  /** The names of the topics `waiting` and `waiting-marks`. */
-  readonly topic: string
-  readonly marksTopic: string
-  readonly reader: PartitionReader
-  readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
-  readonly owners: Owners
-  readonly pieces: Pieces
-  readonly partition: QueuePartition
-  readonly take: TakeWaiting
-  readonly expire: TakeWaiting
-  /** Takes a record that was given up. */
-  readonly drop: TakeWaiting
-  readonly maxAgeMs: () => number
-  /** Called when a class of a destination gets its first record that waits. */
-  readonly onWaiting: (code: number) => void
-  /** Called with the number of records that were deleted before they were delivered. */
-  readonly onLost: (count: number) => void
-  readonly log: QueueLog
-}
 
 /** The time after which a failed read or write is tried again, in milliseconds. */
 const againAfterMs = 1_000
@@ -210,8 +171,9 @@ export class UnitQueue {
     const isOtherLog = found.topicId !== undefined && topicId !== '' && found.topicId !== topicId
     const from = isOtherLog || found.offset > range.end ? range.start : Math.max(found.offset, range.start)
     // If somebody has moved the commit, all records from there are to be delivered. If the log has lost
-    // records that were done, others will have their offsets.
-    const isVoid = found.isForeign || isOtherLog || loaded.lastDone >= range.end
+    // records that were done, others have or will have their offsets.
+    const isVoid =
+      found.isForeign || isOtherLog || loaded.lastDone >= range.end || (await this.#hasLost(loaded.lastPlace))
     const index = new UnitIndex(from)
     this.#index = index
     this.#sequences = new Map()
@@ -241,6 +203,15 @@ export class UnitQueue {
       )
     }
     for (const code of index.codes()) this.#options.onWaiting(code)
+  }
+
+  /** Returns true if the log doesn't have a record any more that it had. */
+  async #hasLost(place: PlaceInLog | undefined): Promise<boolean> {
+    if (place === undefined) return false
+    const { reader, topic, unit } = this.#options
+    const { signal } = this.#stopping
+    const { offset, leaderEpoch } = place
+    return reader.hasDiverged({ topic, partition: unit, offset: offset + 1, leaderEpoch, signal })
   }
 
   /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */
@@ -355,7 +326,13 @@ export class UnitQueue {
   }
 
   #acknowledged(offset: number, sequence: number, code: number): void {
-    if (this.#marks === undefined || offset < this.#index.end) return
+    if (this.#marks === undefined) return
+    if (offset < this.#index.end) {
+      // The index has the record if it was read before its acknowledgement came. Otherwise the record is in
+      // the place of another one, which an unclean election has lost.
+      if (sequence > (this.#sequences.get(this.#writer) ?? 0)) this.#isRewritten(offset)
+      return
+    }
     if (this.#reading === undefined && offset === this.#index.end) {
       this.#sequences.set(this.#writer, sequence)
       this.#times.add(offset, Date.now())
@@ -364,6 +341,11 @@ export class UnitQueue {
     }
     this.#knownEnd = Math.max(this.#knownEnd, offset + 1)
     this.#readOn()
+  }
+
+  /** Says that the log has other records from `at` on than this owner knows. */
+  #isRewritten(at: number): void {
+    this.#options.partition.isOtherLog({ at, from: this.#index.end, reason: 'shorter' })
   }
 
   #add(code: number, count: number): void {
@@ -466,7 +448,7 @@ export class UnitQueue {
         const code = this.#index.takeAt(record.offset)
         if (code < 0) continue
         partition.lend()
-        expire(this.#held(record.offset, record.timestampMs), record, owners.classOf(code))
+        expire(this.#held(record), record, owners.classOf(code))
       }
       from = Math.max(next, from + 1)
     }
@@ -523,7 +505,7 @@ export class UnitQueue {
     this.#forgetWanted(offset, code)
     const found = recordAt(records, offset)
     if (found === undefined) {
-      this.#settle(offset)
+      this.#settle(offset, undefined)
       this.#options.onLost(1)
       return
     }
@@ -531,10 +513,10 @@ export class UnitQueue {
     const meaning = this.#drops.meaningOf(offset, code, found.timestampMs)
     const give = meaning === 'given up' ? drop : take
     if (partition.isLost || meaning === 'later') this.#return(offset)
-    else give(this.#held(offset, found.timestampMs), found, owners.classOf(code))
+    else give(this.#held(found), found, owners.classOf(code))
   }
 
-  #held(offset: number, timestampMs: number): HeldRecord {
+  #held({ offset, timestampMs, leaderEpoch }: WholeRecord): HeldRecord {
     const { partition, topic, unit } = this.#options
     return {
       topic,
@@ -551,14 +533,14 @@ export class UnitQueue {
       get mayHaveBegun() {
         return offset < partition.begunBelow
       },
-      settle: () => this.#settle(offset),
+      settle: () => this.#settle(offset, leaderEpoch),
       giveBack: () => this.#return(offset),
     }
   }
 
-  #settle(offset: number): void {
+  #settle(offset: number, leaderEpoch: number | undefined): void {
     this.#index.finishTaken(offset)
-    this.#marks?.done(offset)
+    this.#marks?.done(offset, leaderEpoch)
     if (this.#drops.forget(offset)) this.#dropOn()
   }
 

@@ -49,7 +49,7 @@ function unknownIn(expr: string): string[] {
  * Labels that a series may have although the metrics table doesn't list them. Prometheus, Kubernetes or a
  * rule adds these labels.
  */
-const added = ['namespace', 'pod', 'instance', 'le']
+const added = ['namespace', 'release', 'pod', 'instance', 'le']
 
 function wrongLabelsIn(expr: string): string[] {
   return selectorsIn(expr).flatMap(({ name, labels }) => {

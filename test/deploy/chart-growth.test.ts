@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { chart, only, type Pod, podsOf, render, type Resource } from './render.ts'
+import { chart, only, podsOf, render, type Resource, valueOf } from './render.ts'
 import { installTools, type Tools } from './tools.ts'
 
 const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).map((file) => join(chart, file))
@@ -16,10 +16,6 @@ const rendered = (...args: readonly string[]) => render(tools, ...args)
 
 function kindsOf(resources: readonly Resource[]): string[] {
   return resources.map(({ kind }) => kind)
-}
-
-function valueOf(pod: Pod, name: string): string | undefined {
-  return pod.containers[0].env.find((one) => one.name === name)?.value
 }
 
 describe('a growth', () => {

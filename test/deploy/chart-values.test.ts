@@ -16,6 +16,7 @@ import {
   render,
   renderNotes,
   type Resource,
+  valueOf,
 } from './render.ts'
 import { installTools, kubernetesVersions, runTool, type Tools } from './tools.ts'
 
@@ -29,10 +30,6 @@ beforeAll(async () => {
 }, 10 * 60_000)
 
 const rendered = (...args: readonly string[]) => render(tools, ...args)
-
-function valueOf(pod: Pod, name: string): string | undefined {
-  return pod.containers[0].env.find((one) => one.name === name)?.value
-}
 
 const workerOf = (resources: readonly Resource[]): Pod => podOf(ofName(resources, 'StatefulSet', '-worker'))
 
@@ -314,7 +311,10 @@ test('containers that people add are in each pod, after its own, and relabelings
     expect.objectContaining({
       interval: '30s',
       scrapeTimeout: '10s',
-      relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }],
+      relabelings: [
+        { sourceLabels: ['__meta_kubernetes_pod_label_app_kubernetes_io_instance'], targetLabel: 'release' },
+        { sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' },
+      ],
       metricRelabelings: [{ sourceLabels: ['__name__'], regex: 'nodejs_.+', action: 'drop' }],
     }),
   ])

@@ -12,6 +12,7 @@ import {
   only,
   type Pod,
   podOf,
+  valueOf,
   podsOf,
   render,
   type Variable,
@@ -367,12 +368,40 @@ test.each([
   { given: 'gateway.httpRoute.enabled=true', said: 'gateway.httpRoute.parentRefs is empty' },
   { given: 'kafka.sasl.mechanism=plain', said: 'kafka.sasl.existingSecret is empty' },
   { given: 'admin.enabled=true', said: 'admin.tokens.existingSecret is empty' },
+  {
+    given: 'admin.enabled=true,admin.tokens.existingSecret=t,admin.ingress.enabled=true',
+    said: 'admin.publicUrl is empty',
+  },
+  {
+    given:
+      'admin.enabled=true,admin.tokens.existingSecret=t,admin.ingress.enabled=true,admin.publicUrl=https://ops.example.com',
+    said: 'admin.ingress.tlsSecret is empty',
+  },
   { given: 'deliveryLog.index.enabled=true', said: 'deliveryLog.existingSecret is empty' },
   { given: 'image.repository=', said: 'docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION' },
 ])('what is missing is named: $given', async ({ given, said }) => {
   const { isOk, text } = await helmTemplate(tools, ['-f', minimal, '--set', given])
   expect(isOk).toBe(false)
   expect(text).toContain(said)
+})
+
+test('the console is reached by TLS, below the path of its public URL', async () => {
+  const set = [
+    'admin.enabled=true',
+    'admin.tokens.existingSecret=tokens',
+    'admin.publicUrl=https://ops.example.com/sluice',
+    'admin.trustedProxies={10.0.0.0/8}',
+    'admin.ingress.enabled=true',
+    'admin.ingress.tlsSecret=ops-tls',
+  ]
+  const resources = await rendered(...set.flatMap((one) => ['--set', one]))
+  expect(ofName(resources, 'Ingress', '-admin').spec).toMatchObject({
+    tls: [{ hosts: ['ops.example.com'], secretName: 'ops-tls' }],
+    rules: [{ host: 'ops.example.com', http: { paths: [{ path: '/sluice', pathType: 'Prefix' }] } }],
+  })
+  const pod = podOf(ofName(resources, 'Deployment', '-admin'))
+  expect(valueOf(pod, 'SLUICE_ADMIN_PUBLIC_URL')).toBe('https://ops.example.com/sluice')
+  expect(valueOf(pod, 'SLUICE_ADMIN_TRUSTED_PROXIES')).toBe('10.0.0.0/8')
 })
 
 test('a catalog in a file is taken as it is', async () => {

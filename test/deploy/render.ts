@@ -117,3 +117,8 @@ export function podOf({ spec }: Resource): Pod {
 export function podsOf(resources: readonly Resource[]): Pod[] {
   return resources.filter(({ kind }) => ['StatefulSet', 'Deployment', 'Job'].includes(kind)).map(podOf)
 }
+
+/** Returns the value of a variable of a pod's container. */
+export function valueOf(pod: Pod, name: string): string | undefined {
+  return pod.containers[0].env.find((one) => one.name === name)?.value
+}

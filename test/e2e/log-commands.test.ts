@@ -122,6 +122,18 @@ describe('without a worker', () => {
     expect(await ended).toBe(0)
   })
 
+  test('scan finds messages by what they say, and says what it has read', async () => {
+    const [id = '', other = ''] = newIds(2)
+    await produce(`${scene.prefix}events`, [
+      { key: 'u1', value: orderText(id, 4711), headers: { 'source-id': 'shop' } },
+      { key: 'u1', value: orderText(other, 4712), headers: { 'source-id': 'shop' } },
+    ])
+    const { code, stdout, stderr } = await log(['scan', 'properties.orderId=4711', '--source', 'shop'])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('2 of 2 messages were read; 1 found.')])
+    expect(stdout).toMatch(new RegExp(`^\\S+  shop  track  ${id}\n  {"type":"track",.*}\n$`))
+    expect((await log(['scan', 'orderId'])).code).toBe(2)
+  })
+
   test('without an index the commands say how to get one', async () => {
     const { code, stderr } = await log(['find', 'm'])
     expect([code, stderr]).toEqual([1, expect.stringContaining('run `sluice log serve`')])
@@ -137,3 +149,7 @@ test('shells complete commands and flags', async () => {
   expect((await runToEnd(['complete', '--', 'log', 's'], {})).stdout).toContain('search\t')
   expect((await runToEnd(['complete', '--', 'log', 'search', '--des'], {})).stdout).toContain('--destination')
 })
+
+function orderText(messageId: string, orderId: number): string {
+  return JSON.stringify({ type: 'track', userId: 'u1', event: 'Order', messageId, properties: { orderId } })
+}

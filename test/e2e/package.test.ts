@@ -29,9 +29,9 @@ afterAll(async () => {
   await installed.remove()
 })
 
-test('the package holds what runs and the runbooks, and nothing else', () => {
+test('the package holds what runs, the runbooks and the pages, and nothing else', () => {
   const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js']
-  const pages = globSync('deploy/runbooks/*.md', { cwd: root })
+  const pages = globSync(['deploy/runbooks/*.md', 'docs/*.md'], { cwd: root })
   const built = installed.files.filter((file) => file.startsWith('dist/'))
   expect(new Set(installed.files)).toEqual(new Set([...beside, ...pages, ...built]))
 

@@ -179,6 +179,12 @@ test('without a catalog file, destinations are kept in the topic, and commands i
     stdout: 'All topics are as Sluice needs them.\n',
   })
   expect(await sluice(['destinations', 'test', 'mine'])).toMatchObject({ code: 0 })
+  const link = (await sluice(['console'])).stdout.trim()
+  expect(link).toMatch(new RegExp(`^${admin}/console/#code=sluice_code_[\\w-]{43}$`))
+  const body = JSON.stringify({ code: link.split('#code=')[1] })
+  const signIn = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+  const statuses = [await fetch(`${admin}/v1/session`, signIn), await fetch(`${admin}/v1/session`, signIn)]
+  expect(statuses.map(({ status }) => status)).toEqual([204, 401])
   await until('the log knows it', async () =>
     (await sluice(['log', 'find', messageId])).stdout.includes('mine: delivered'),
   )

@@ -26,7 +26,9 @@ const stepS = 5
 
 /** Replaces the variables of the dashboards, as Grafana does. */
 function filledIn(expr: string): string {
-  return expr.replaceAll('$namespace', '.*').replaceAll('$__rate_interval', rateInterval)
+  return expr
+    .replaceAll(/\$(namespace|release|pod|destination)\b/g, '.*')
+    .replaceAll('$__rate_interval', rateInterval)
 }
 
 /** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second. */

@@ -98,7 +98,12 @@ export async function openTenants(): Promise<Tenants> {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: text === '' ? {} : JSON.parse(text),
+    }
   }
 
   return {

@@ -30,6 +30,11 @@ const types: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
+/** Returns the content type of a file, by the end of its name. */
+export function typeOfFile(name: string): string {
+  return types[extname(name)] ?? types[name] ?? 'application/octet-stream'
+}
+
 /** The bundle of the console in a folder. It is read again when it was built anew. */
 export class BundleFolder {
   readonly #folder: string
@@ -66,7 +71,7 @@ export class BundleFolder {
   #file(name: string): BundleFile {
     const path = join(this.#folder, name)
     return {
-      type: types[extname(name)] ?? 'application/octet-stream',
+      type: typeOfFile(name),
       plain: readFileSync(path),
       gzip: readIf(`${path}.gz`),
       brotli: readIf(`${path}.br`),

@@ -7,6 +7,8 @@ export type ConsoleOptions = {
   readonly prefix: string
   /** Returns the bundle, or a text for people that says why there is none. */
   readonly bundle: () => Bundle | string
+  /** The logo that the settings name, and its path below that of the console. */
+  readonly logo?: { readonly name: string; readonly file: BundleFile } | undefined
   /** Called with what a browser has refused to load or run, because the policy of the pages forbids it. */
   readonly onViolation: (violation: Violation) => void
 }
@@ -26,7 +28,7 @@ const reportRate = { perSecond: 0.2, burst: 10 }
  */
 export function addConsole(
   server: FastifyInstance,
-  { prefix, bundle, onViolation }: ConsoleOptions,
+  { prefix, bundle, logo, onViolation }: ConsoleOptions,
   isAdmitted: (request: FastifyRequest, reply: FastifyReply) => boolean,
 ): void {
   const headers = pageHeaders(prefix)
@@ -40,10 +42,11 @@ export function addConsole(
     reply.headers(headers)
     const path = pathOf(request)
     if (path === '/' || path === '/console') return reply.redirect(home, 302)
+    const name = path.slice('/console/'.length)
+    if (name === logo?.name) return sendFile(request, reply, logo.file)
     const found = bundle()
     if (typeof found === 'string')
       return reply.code(503).headers({ 'cache-control': 'no-store' }).type('text/html').send(noticeOf(found))
-    const name = path.slice('/console/'.length)
     const file = found.files.get(name)
     if (file !== undefined && name !== 'index.html') return sendFile(request, reply, file)
     // A file that another version of the console had must not be answered with a page.

@@ -10,6 +10,7 @@ import { printable } from '../../message/printable.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { readRunning, runningFile } from '../../workshop/running.ts'
 import { workshopSettings } from '../../workshop/settings.ts'
+import { withLocalTimes } from './local-times.ts'
 
 /** The options of a command line as commander gives them, by name. */
 export type Flags = Record<string, unknown>
@@ -24,18 +25,21 @@ export type Surroundings = {
   readonly screen: Screen
 }
 
+/** The settings that the help of a command shows, by the name of their option. */
+type ShownSettings = Readonly<Record<string, string | true>>
+
 /** The tools for adding commands to the program. */
 export type CommandTools = {
   readonly program: Command
   /**
    * Creates a command that takes every setting as a flag. To stay short, the command's help shows only the
    * settings in `shown`, and names the page that lists all settings. Each key of `shown` is the name of an
-   * option, and its value is a second flag for that option.
+   * option. Its value is a second flag for that option, or `true` if it has none.
    */
   readonly command: (
     name: string,
     description: string,
-    how?: { parent?: Command; shown?: Readonly<Record<string, string>> },
+    how?: { parent?: Command; shown?: ShownSettings },
   ) => Command
   /**
    * Reads the configuration. If it has faults, throws an error that lists all of them. If no brokers are set,
@@ -99,11 +103,12 @@ const settings = configFlags().map((flag) => ({
   hidden: new Option(flag.flags, flag.description).hideHelp(),
 }))
 
-function withSettings(made: Command, shown: Readonly<Record<string, string>>): Command {
+function withSettings(made: Command, shown: ShownSettings): Command {
   made.addHelpText('after', '\nEvery setting is a variable and a flag: docs/configuration.md.')
   for (const { flags, option, description, hidden } of settings) {
     const second = shown[option]
-    made.addOption(second === undefined ? hidden : new Option(`${second}, ${flags}`, description))
+    if (second === undefined) made.addOption(hidden)
+    else made.addOption(new Option(second === true ? flags : `${second}, ${flags}`, description))
   }
   return made
 }
@@ -136,7 +141,13 @@ export function wholeNumber(text: string): number {
 
 /** Writes a line of the results. Returns false if the output takes no more for now. */
 export function writeLine(line: string): boolean {
-  return process.stdout.write(`${printable(line)}\n`)
+  const shown = process.stdout.isTTY && !isJson(line) ? withLocalTimes(line) : line
+  return process.stdout.write(`${printable(shown)}\n`)
+}
+
+/** Returns true for a line that a program may read, so that nothing in it may change. */
+function isJson(line: string): boolean {
+  return line.startsWith('{') || line.startsWith('[')
 }
 
 /** Writes a line for the person at the terminal. */

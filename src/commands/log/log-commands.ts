@@ -35,6 +35,7 @@ export function addLogCommands(tools: CommandTools): void {
   addFind(parent, tools)
   addSearch(parent, tools)
   addStats(parent, tools)
+  addScan(parent, tools)
   addDdl(parent, tools)
 }
 
@@ -110,6 +111,59 @@ function addStats(parent: Command, tools: CommandTools): void {
       tell(tools, flags, async (config) =>
         (await import('./log-search.ts')).logStats(config, searchFlags(flags), json === true),
       ),
+    )
+}
+
+function addScan(parent: Command, { command, once, screen }: CommandTools): void {
+  command('scan', 'find messages by what they say, by reading them from Kafka', { parent })
+    .argument('[conditions...]', 'a field and its value, such as properties.orderId=4711; all must hold')
+    .option('--from <time>', 'written from then on: 15m, 24h, 7d ago, or a time as ISO 8601', '1h')
+    .option('--to <time>', 'written before then (default: now)')
+    .option('--source <id>', 'a source id of the catalog')
+    .option('--text <text>', 'a text that the message has somewhere, as JSON writes it')
+    .option('--limit <number>', 'end once so many were found, up to 10,000', '100')
+    .option('--max-read <number>', 'end once so many messages were read', '1000000')
+    .option('--json', 'a JSON object a line')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice log scan properties.orderId=4711 --from 24h
+  sluice log scan type=track event="Order Completed" properties.products.sku=A-1 --from 2h --source shop
+  sluice log scan 'traits["e.mail"]=ann@example.com' --from 2026-07-29T09:00:00Z --to 2026-07-29T10:00:00Z
+
+It reads the topic of events in this range of time, so it finds what no index has, and takes as long as reading
+does. A list meets a condition if one of its items does. \`sluice log find MESSAGE_ID\` then says what became of a
+message. Exit codes: 0 found, 3 nothing found, 1 Kafka can not be read, 2 wrong use.`,
+    )
+    .action(
+      (conditions: readonly string[], { from, to, source, text, limit, maxRead, json, ...flags }: Flags) =>
+        once(flags, async (config, log) => {
+          const [{ scanEvents }, { readCondition }, { timeGiven, wholeNumber: numberGiven }] =
+            await Promise.all([
+              import('./log-scan.ts'),
+              import('./body-condition.ts'),
+              import('./log-search.ts'),
+            ])
+          const nowMs = Date.now()
+          const ending = new AbortController()
+          for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
+          const { found } = await scanEvents(config, log, {
+            fromMs: timeGiven('--from', String(from), nowMs),
+            toMs: textOf(to) === undefined ? undefined : timeGiven('--to', textOf(to) ?? '', nowMs),
+            conditions: conditions.map(readCondition),
+            source: textOf(source),
+            text: textOf(text),
+            mostFound: numberGiven('--limit', String(limit), 10_000),
+            mostRead: numberGiven('--max-read', String(maxRead), 1_000_000_000),
+            isJson: json === true,
+            write: writeLine,
+            screen,
+            signal: ending.signal,
+          })
+          if (found === 0) process.exitCode = 3
+          return []
+        }),
     )
 }
 

@@ -44,13 +44,15 @@ export async function searchLog(
   const filter = searchFilter(config, flags)
   return withQuery(config, async (query) => {
     const { records, cursor: next } = await query.search(filter, { limit, cursor })
-    const rows = records.map((record) => (isJson ? JSON.stringify(record) : recordLine(record)))
+    const { columns } = process.stdout
+    const rows = records.map((record) => (isJson ? JSON.stringify(record) : recordLine(record, columns)))
     if (isJson) {
       const more = next === undefined ? [] : [JSON.stringify({ cursor: next })]
       return { lines: [...rows, ...more], isFound: records.length > 0 }
     }
     const more = next === undefined ? [] : [`More with --cursor ${next}`]
-    const lines = records.length === 0 ? ['The log has no such entries.'] : [recordHeading, ...rows, ...more]
+    const lines =
+      records.length === 0 ? ['The log has no such entries.'] : [recordHeading(columns), ...rows, ...more]
     return { lines, isFound: records.length > 0 }
   })
 }
@@ -67,11 +69,11 @@ export async function logStats(config: Config, flags: SearchFlags, isJson: boole
 }
 
 const shownCounts = ['succeeded', 'failed', 'parked', 'dead', 'filtered', 'p50Ms', 'p95Ms', 'p99Ms'] as const
-const statsHeading = ['minute          ', ...shownCounts.map((name) => name.padStart(10))].join(' ')
+const statsHeading = ['minute'.padEnd(22), ...shownCounts.map((name) => name.padStart(10))].join(' ')
 
 function statsLine(minute: LogMinute): string {
   const cells = shownCounts.map((name) => String(Math.round(minute[name])).padStart(10))
-  return [timeOf(minute.minuteMs).slice(0, 16).replace('T', ' '), ...cells].join(' ')
+  return [`${timeOf(minute.minuteMs).slice(0, 16)}Z`.padEnd(22), ...cells].join(' ')
 }
 
 /**
@@ -139,7 +141,7 @@ const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_6
  * Parses a time. A duration is counted back from now: `15m` is the time 15 minutes before now. Any other text
  * has to be a time in ISO 8601. A time without a zone is in UTC.
  */
-function timeGiven(flag: string, text: string, nowMs: number): number {
+export function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)
   if (ago !== null) return nowMs - Number(ago[1]) * (agoUnits[ago[2] ?? ''] ?? 0)
   const ms = parseTimestamp(text)
@@ -149,8 +151,8 @@ function timeGiven(flag: string, text: string, nowMs: number): number {
   return Math.max(0, ms)
 }
 
-function wholeNumber(flag: string, text: string, most: number): number {
-  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+export function wholeNumber(flag: string, text: string, most: number): number {
+  const value = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= 1 && value <= most))
     throw new WrongUseError(`${flag}: expected a whole number from 1 to ${most}.`)
   return value

@@ -26,7 +26,8 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
   const kafka = await openKafka(config, log, 'log tail')
   const ended = Promise.withResolvers<void>()
   signal.addEventListener('abort', () => ended.resolve(), { once: true })
-  if (!isJson) write(recordHeading)
+  const { columns } = process.stdout
+  if (!isJson) write(recordHeading(columns))
   const tail: TopicTail = startTopicTail({
     kafka,
     topic: topicNames(config).attempts,
@@ -38,7 +39,7 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
         for (const record of statesOf(value, partition)) {
           if (destination !== undefined && record.destination !== destination) continue
           if (onlyFailed && !isFailure(record)) continue
-          isKeepingUp = write(isJson ? JSON.stringify(record) : recordLine(record))
+          isKeepingUp = write(isJson ? JSON.stringify(record) : recordLine(record, columns))
         }
       }
       if (isKeepingUp) return

@@ -1,6 +1,6 @@
 import { type Answer, success } from './answer.ts'
 import { MAX_MESSAGE_ID_CHARACTERS } from '../../message/message-schemas.ts'
-import type { Outline } from '../../message/json/outline.ts'
+import type { Outline } from '../../message/message-outline.ts'
 import type { TrackingKind } from '../messages/item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import { adviceOn, type LeftOutReason } from '../messages/left-out-reasons.ts'

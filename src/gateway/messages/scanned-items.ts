@@ -1,5 +1,5 @@
 import type { FieldPlaces } from '../../message/field-places.ts'
-import { type Outline, outlineOf } from '../../message/json/outline.ts'
+import { type Outline, outlineOf } from '../../message/message-outline.ts'
 import { CanonicalItems } from './canonical-item.ts'
 import { type CheckedItem, checkItem, type ItemContext, type Items } from './item.ts'
 

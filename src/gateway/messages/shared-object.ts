@@ -1,5 +1,5 @@
 import type { MessageLimits } from '../../message/limits.ts'
-import { RawObject } from '../../message/json/outline.ts'
+import { RawObject } from '../../message/message-outline.ts'
 import { measureStructure, type Measured } from '../../message/depth-and-keys.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 import { SharedBytes } from './shared-bytes.ts'

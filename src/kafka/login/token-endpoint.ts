@@ -6,7 +6,7 @@ import { secretsOf } from '../../secrets/secret-texts.ts'
 import { textWithoutSecrets } from '../../secrets/without-secrets.ts'
 import { LoginError } from '../../http/login-error.ts'
 import { tlsAdvice } from './tls-advice.ts'
-import type { Token } from './login-tokens.ts'
+import type { Token } from './token-renewal.ts'
 
 export type TokenRequest = {
   readonly url: string

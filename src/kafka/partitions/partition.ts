@@ -1,6 +1,6 @@
 import { encodeCommitMetadata, maxRememberedOffsets } from '../wire/commit-metadata.ts'
 import { EarlyEpochs } from './early-epochs.ts'
-import { LeftOutOffsets } from './left-out.ts'
+import { LeftOutOffsets } from './went-nowhere.ts'
 import { LogEnd } from './log-end.ts'
 import { OldestRecord } from './oldest-record.ts'
 import { PassedOn } from './passed-on.ts'

@@ -1,4 +1,4 @@
-import type { LeftOut } from '../wire/left-out-part.ts'
+import type { LeftOut } from '../wire/went-nowhere-part.ts'
 
 export type PassedOnCommit = {
   readonly topic: string

@@ -15,12 +15,12 @@
 // known is left out. But if only the leader epoch is known, a single `-` takes the place of the id and its
 // CRC-32. A version of Sluice that doesn't know one of these parts reads no further than the `=` before that
 // part. The base64 ends at the first `=`. After a third `=` comes a part that begins with `~`, and says which
-// settled records went nowhere (`left-out-part.ts`). In this case, a `-` takes the place of the id or of the
-// leader epoch, if one isn't known. The last part, which begins with `=@`, says for which commit the metadata
-// was written (`commit-binding.ts`).
+// settled records went nowhere (`went-nowhere-part.ts`). In this case, a `-` takes the place of the id or of
+// the leader epoch, if one isn't known. The last part, which begins with `=@`, says for which commit the
+// metadata was written (`commit-binding.ts`).
 
 import { crc32 } from 'node:zlib'
-import { decodeLeftOut, encodeLeftOut, type LeftOut } from './left-out-part.ts'
+import { decodeLeftOut, encodeLeftOut, type LeftOut } from './went-nowhere-part.ts'
 
 const format = 1
 const formatWithBegun = 2

@@ -235,18 +235,28 @@ function writeDigits(count: number, power: number): void {
   } else if (power <= 0) {
     put(zero)
     put(point)
-    for (let at = power; at < 0; at++) put(zero)
+    putZeros(-power)
     putDigits(0, count)
   } else {
     putDigits(0, Math.min(count, power))
-    for (let at = count; at < power; at++) put(zero)
+    putZeros(power - count)
     if (count > power) put(point)
     putDigits(power, count)
   }
 }
 
+// These two keep the length in a local variable, because they write most of what is written.
+
 function putDigits(from: number, end: number): void {
-  for (let at = from; at < end; at++) put(digits[at] ?? zero)
+  let to = length
+  for (let at = from; at < end; at++) numberBytes[to++] = digits[at] ?? zero
+  length = to
+}
+
+function putZeros(count: number): void {
+  let to = length
+  for (let left = count; left > 0; left--) numberBytes[to++] = zero
+  length = to
 }
 
 /** Writes a text, which must be ASCII. */

@@ -6,6 +6,9 @@ import type { Token } from '../../admin/tokens.ts'
 import type { Config } from '../../config/schema.ts'
 import type { OpenedDesk } from '../operations/catalog-desk.ts'
 import type { CatalogTopic } from '../catalog/followed-topic.ts'
+import { LinkBook } from '../../admin/links.ts'
+import { linkCalls } from './link-calls.ts'
+import { themeOf } from './theme.ts'
 import { openBundle } from './open-bundle.ts'
 import { makeCode, Renewals, sessionCalls } from './session-calls.ts'
 import { sessionsInMemory, sessionsInTopic } from './session-store.ts'
@@ -21,7 +24,7 @@ export type OpenConsoleOptions = {
 
 /** What the server of the admin API gets from the console. */
 export type OpenedConsole = {
-  readonly calls: ReturnType<typeof sessionCalls>
+  readonly calls: ReturnType<typeof sessionCalls> & ReturnType<typeof linkCalls>
   readonly ofServer: Pick<AdminServerOptions, 'findSession' | 'browsers' | 'console'>
   readonly codeOf: (token: Token) => Promise<string>
 }
@@ -31,18 +34,43 @@ export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOpt
   const { publicUrl, trustedProxies, sessionTimeoutMs, sessionIdleTimeoutMs } = config.admin
   const limits = { lastsMs: sessionTimeoutMs, idleMs: sessionIdleTimeoutMs }
   const store = desk === undefined || topic === undefined ? sessionsInMemory() : sessionsInTopic(desk, topic)
-  const sessions = new SessionBook({ kept: store.kept, tokens, limits })
+  const links = new LinkBook(store.kept)
+  const sessions = new SessionBook({
+    kept: store.kept,
+    tokens: {
+      withHash: (hash) => tokens.withHash(hash) ?? links.withHash(hash),
+      hasEnded: (token) => tokens.hasEnded(token),
+    },
+    limits,
+  })
   const renewals = new Renewals({ store, sessions, log })
   const base = publicUrl?.replace(/\/+$/, '') ?? ''
   const home = `${base}/console/`
   const prefix = base === '' ? '' : new URL(base).pathname.replace(/\/+$/, '')
+  const theme = themeOf(config)
+  const wrong = new WrongSecrets()
+  const ofTopic = topic === undefined ? undefined : store
   return {
-    calls: sessionCalls({ tokens, sessions, store, limits, wrong: new WrongSecrets(), home, log }),
+    calls: {
+      ...sessionCalls({
+        tokens,
+        links,
+        sessions,
+        store,
+        limits,
+        wrong,
+        home,
+        theme: theme?.shown ?? null,
+        log,
+      }),
+      ...linkCalls({ links, store: ofTopic, home, log }),
+    },
     ofServer: {
       findSession: (secret) => renewals.find(secret),
       browsers: { publicUrl, trustedProxies },
       console: {
         bundle: openBundle(prefix, log),
+        logo: theme?.logo,
         onViolation: (violation) =>
           log.warn(violation, 'a browser has refused a part of the console, which its policy forbids'),
       },

@@ -9,13 +9,16 @@ import {
   type SessionLimits,
   storedSession,
 } from '../../admin/sessions.ts'
+import { type LinkBook, linkPrefix } from '../../admin/links.ts'
 import type { TokenBook } from '../../admin/token-book.ts'
 import { mayDo, rights, type Token } from '../../admin/tokens.ts'
 import type { WrongSecrets } from '../../admin/console/wrong-secrets.ts'
-import { type SessionStore, sweptBy } from './session-store.ts'
+import { atStore, type SessionStore, sweptBy } from './session-store.ts'
 
 export type SessionCallsOptions = {
-  readonly tokens: Pick<TokenBook, 'find' | 'withHash'>
+  readonly tokens: Pick<TokenBook, 'find' | 'withHash' | 'hasEnded'>
+  readonly links: LinkBook
+  readonly theme: Theme | null
   readonly sessions: SessionBook
   readonly store: SessionStore
   readonly limits: SessionLimits
@@ -23,6 +26,16 @@ export type SessionCallsOptions = {
   /** Where the console is for browsers: a URL, or a path without the host. */
   readonly home: string
   readonly log: { readonly warn: (fields: object, message: string) => void }
+}
+
+/** What somebody signs in with: one of these. */
+type SignIn = { readonly token?: string; readonly code?: string; readonly link?: string }
+
+/** How the console looks for whoever signs in by a link. `logo`: its path below the console. */
+export type Theme = {
+  readonly name: string | null
+  readonly accent: string | null
+  readonly logo: string | null
 }
 
 type Calls = Pick<AdminCalls, 'sign_in' | 'show_session' | 'sign_out' | 'create_code'>
@@ -33,7 +46,7 @@ export function sessionCalls(options: SessionCallsOptions): Calls {
   return {
     sign_in: (request) => calls.signIn(request),
     show_session: async ({ token, caller }) =>
-      done(sessionData(token, calls.sessionOf(caller) !== undefined)),
+      done({ ...sessionData(token), isSession: calls.sessionOf(caller) !== undefined, theme: options.theme }),
     sign_out: (request) => calls.signOut(request),
     create_code: (request) => calls.createCode(request),
   }
@@ -55,12 +68,10 @@ class SessionCalls {
     const { wrong } = this.#options
     const waitMs = wrong.waitMs(caller.address)
     if (waitMs > 0) return tooManyWrong(waitMs)
-    const given: { token?: unknown; code?: unknown } = Object(body)
-    const found =
-      typeof given.code === 'string' ? this.#ofCode(given.code) : this.#ofToken(String(given.token))
-    if (found === undefined) {
+    const found = this.#foundBy(Object(body))
+    if ('status' in found) {
       wrong.note(caller.address)
-      return given.code === undefined ? noToken : codeIsOver
+      return found
     }
     return this.#stored(async () => {
       // The secret is always a new one, so nobody can choose the session of somebody else. A session that the
@@ -101,30 +112,25 @@ class SessionCalls {
     })
   }
 
-  #ofToken(given: string): { token: Token; codes: readonly string[] } | undefined {
-    const token = this.#options.tokens.find(given)
-    return token && { token, codes: [] }
-  }
-
-  #ofCode(given: string): { token: Token; codes: readonly string[] } | undefined {
-    const held = this.#options.sessions.find('code', given)
-    // The session is one of the token that has made the code, and not one of the code.
-    const token = held && this.#options.tokens.withHash(held.session.of)
-    return held && token && { token, codes: [held.session.id] }
-  }
-
-  async #stored(work: () => Promise<AdminAnswer>): Promise<AdminAnswer> {
-    try {
-      return await work()
-    } catch (error) {
-      if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
-        throw error
-      this.#options.log.warn(
-        { err: error },
-        'a session could not be stored or ended, since Kafka does not answer',
-      )
-      return problem('unavailable', unanswered)
+  /** Returns who signs in, with the codes that this uses up, or why nobody does. */
+  #foundBy({ token, code, link }: SignIn): { token: Token; codes: readonly string[] } | AdminAnswer {
+    const { tokens, links, sessions } = this.#options
+    if (code !== undefined) {
+      const held = sessions.find('code', code)
+      // The session is one of the token that has made the code, and not one of the code.
+      const of = held && tokens.withHash(held.session.of)
+      return held && of ? { token: of, codes: [held.session.id] } : codeIsOver
     }
+    if (link !== undefined) {
+      const of = links.find(link)
+      return of === undefined || tokens.hasEnded(of) ? linkIsOver : { token: of, codes: [] }
+    }
+    const of = token === undefined ? undefined : tokens.find(token)
+    return of === undefined ? noToken : { token: of, codes: [] }
+  }
+
+  #stored(work: () => Promise<AdminAnswer>): Promise<AdminAnswer> {
+    return atStore(this.#options.log, work, unanswered)
   }
 }
 
@@ -170,13 +176,15 @@ export class Renewals {
 const pauseMs = 5_000
 const nothing = { status: 204, body: {}, isProblem: false } as const
 
-function sessionData(token: Token, isSession: boolean): object {
+function sessionData(token: Token): object {
+  const { name, scope, grants, endsAtMs } = token
   return {
-    name: token.name,
-    rights: rights.filter((right) => mayDo(token, right)),
-    scope: scopeData(token.scope),
-    ends: token.endsAtMs === undefined ? null : new Date(token.endsAtMs).toISOString(),
-    isSession,
+    name: grants === undefined ? name : name.slice(linkPrefix.length),
+    rights: grants === undefined ? rights.filter((right) => mayDo(token, right)) : [...grants],
+    scope: scopeData(scope),
+    label: scope.label === undefined ? null : `${scope.label.key}=${scope.label.value}`,
+    ends: endsAtMs === undefined ? null : new Date(endsAtMs).toISOString(),
+    isLink: grants !== undefined,
   }
 }
 
@@ -189,6 +197,10 @@ function tooManyWrong(waitMs: number): AdminAnswer {
 const codeIsOver = problem(
   'no_token',
   'The link has been used, or is older than a minute: `sluice console` makes a new one. You can also sign in with a token.',
+)
+const linkIsOver = problem(
+  'no_token',
+  'The link has ended or was revoked: ask whoever gave it to you for another one.',
 )
 const noSession = 'There is no session to end: a token is revoked by DELETE /v1/tokens/{token}.'
 const onlyTokens = 'A session can make no codes: ask with a token.'

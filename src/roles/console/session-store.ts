@@ -1,3 +1,4 @@
+import { type AdminAnswer, problem } from '../../admin/problem.ts'
 import type { SessionBook, StoredSession } from '../../admin/sessions.ts'
 import { type Edit } from '../../catalog-log/judge.ts'
 import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
@@ -83,6 +84,22 @@ export function sessionsInTopic(
       // Somebody else has renewed it, or it was ended.
       if (!answer.ok && answer.kind !== 'outdated') throw new Error(refusalText(answer))
     },
+  }
+}
+
+/** Answers with a problem if what is kept can't be changed, because Kafka doesn't answer. */
+export async function atStore(
+  log: { readonly warn: (fields: object, message: string) => void },
+  work: () => Promise<AdminAnswer>,
+  unanswered: string,
+): Promise<AdminAnswer> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
+      throw error
+    log.warn({ err: error }, 'a session or a link could not be kept or ended, since Kafka does not answer')
+    return problem('unavailable', unanswered)
   }
 }
 

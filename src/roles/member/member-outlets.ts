@@ -48,6 +48,8 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
     metrics,
     log,
     logAttempts: config.log.attempts,
+    // In an installation, such a line for each failure would double what is logged of a dead endpoint.
+    tellsNextTry: config.topics.development,
     timeoutMs: config.delivery.timeoutMs,
     retryLimitMs: config.retry.limitMs,
   })

@@ -28,7 +28,7 @@ export async function openClickHouse(
   if (clickHouse === undefined) return undefined
   const tables = tablesIn(config)
   const { startClickHouseIndexing } = await import('../../delivery-log/clickhouse/start-indexing.ts')
-  const { openClickHouseQuery } = await import('../../delivery-log/clickhouse/open-query.ts')
+  const { openClickHouseQuery } = await import('../../delivery-log/clickhouse/clickhouse-query.ts')
   return {
     async startIndexing(events, logger) {
       const keptMs = config.attempts.retentionMs

@@ -35,7 +35,7 @@ const answerWithinMs = 4_000
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []
   const state: State = { isForked: false, isStopping: false, hasFailed: false }
-  const port = await openTelemetry({ config, parts }, probesOf(processes, state))
+  const port = await openTelemetry({ config, log, parts }, probesOf(processes, state))
 
   // The catalog and Kafka are checked before the processes are forked. If the catalog is faulty or Kafka
   // can't be used, none of the processes could start.

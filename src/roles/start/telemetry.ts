@@ -1,3 +1,4 @@
+import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { type Probes, serveTelemetry } from '../../telemetry/probe-server.ts'
 import { type Listening, listening } from './listening.ts'
@@ -5,6 +6,7 @@ import type { Parts } from './parts.ts'
 
 export type TelemetryOptions = {
   config: Config
+  log: Pick<Logger, 'info'>
   parts: Parts
 }
 
@@ -28,16 +30,54 @@ export type OwnTelemetry = {
  * Opens the port for metrics and probes. The port is a role's first part. So it is closed last, after all
  * other parts have stopped.
  */
-export async function openTelemetry({ config, parts }: TelemetryOptions, probes: Probes): Promise<number> {
-  const address = probesAddress(config)
-  const { host, port } = address
-  const server = await listening(serveTelemetry({ host, port, probes }), address)
-  return parts.add(server).port
+export async function openTelemetry(
+  { config, log, parts }: TelemetryOptions,
+  probes: Probes,
+): Promise<number> {
+  const addresses = probesAddresses(config.http)
+  for (const [at, address] of addresses.entries()) {
+    const { host, port } = address
+    const isLast = at === addresses.length - 1
+    const serving = serveTelemetry({ host, port, probes })
+    // oxlint-disable-next-line no-await-in-loop -- the next port is tried only if this one is taken
+    const server = isLast ? await listening(serving, address) : await unlessTaken(serving)
+    if (server === undefined) continue
+    if (at > 0) log.info({ port, usual: usualPort }, elsewhere)
+    return parts.add(server).port
+  }
+  throw new RangeError('there is no port to listen on')
 }
 
-/** Returns the address of metrics and probes, with the name of their server for messages. */
-export function probesAddress({ http: { host, port } }: Config): Listening {
-  return { host, port, what: 'The server of metrics and probes', settings: 'SLUICE_HTTP' }
+/** The port of metrics and probes if nothing is set. */
+const usualPort = 9_400
+/** How many ports `auto` tries. */
+const portsOfAuto = 10
+const elsewhere =
+  'metrics and probes have another port than usual, because another process has that: set http.port (SLUICE_HTTP_PORT) to choose one'
+
+/** Returns the addresses for metrics and probes in the order in which they are tried. */
+function probesAddresses({ host, port }: Config['http']): readonly Listening[] {
+  const ports = port === 'auto' ? Array.from({ length: portsOfAuto }, (_, at) => usualPort + at) : [port]
+  return ports.map((one) => ({
+    host,
+    port: one,
+    what: 'The server of metrics and probes',
+    settings: 'SLUICE_HTTP',
+  }))
+}
+
+async function unlessTaken<T>(server: Promise<T>): Promise<T | undefined> {
+  try {
+    return await server
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return undefined
+    throw error
+  }
+}
+
+/** Returns the address of metrics and probes if it is set, with the name of their server for messages. */
+export function setProbesAddress({ http }: Config): readonly Listening[] {
+  return http.port === 'auto' ? [] : probesAddresses(http)
 }
 
 /**

@@ -254,6 +254,109 @@ describe('a page of another site', () => {
   })
 })
 
+describe('a link of a customer', () => {
+  const order = { name: 'acme-people', label: 'tenant=acme', rights: ['see', 'edit_url'] }
+
+  async function makeLink(more: object = {}, token = tenants.tokens.admin) {
+    const { status, json } = await tenants.call('POST', '/v1/links', { token, body: { ...order, ...more } })
+    return { status, id: String(json['id']), secret: String(json['link']).split('#link=')[1] ?? '', json }
+  }
+
+  test('shows what has the label, and does what it names', async () => {
+    const { json, secret } = await makeLink()
+    expect(json).toMatchObject({
+      link: `/console/#link=${secret}`,
+      label: 'tenant=acme',
+      rights: ['see', 'edit_url'],
+      createdBy: 'admin-er',
+    })
+    const lasts = Date.parse(String(json['expiresAt'])) - Date.parse(String(json['createdAt']))
+    expect(Math.round(lasts / 86_400_000)).toBe(7)
+    const cookie = await signIn({ link: secret })
+    const headers = { cookie, origin: originOf() }
+    const session = JSON.parse((await browse('GET', '/v1/session', { headers })).text)
+    expect(session).toMatchObject({
+      name: 'acme-people',
+      rights: ['see', 'edit_url'],
+      label: 'tenant=acme',
+      isLink: true,
+    })
+    const path = '/v1/destinations/acme.crm'
+    const etag = async () => String((await browse('GET', path, { headers })).headers['etag'])
+    const patch = async (body: object) =>
+      (await browse('PATCH', path, { headers: { ...headers, 'if-match': await etag() }, body })).status
+    const url = 'https://acme.example/new'
+    expect(await patch({ hooks: [{ id: 'main', url }] })).toBe(200)
+    // No other field, no other URL, no secret that is kept elsewhere.
+    for (const body of [
+      { name: 'x' },
+      { hooks: [{ id: 'main', url }], state: 'off' },
+      { hooks: [{ id: 'main', url, headers: {} }] },
+      { hooks: [{ id: 'other', url }] },
+      { hooks: [{ id: 'main', url: 'https://evil.example/${kept:x:0123456789abcdef}' }] },
+      { hooks: null },
+    ])
+      expect([body, await patch(body)]).toEqual([body, 403])
+    expect((await browse('POST', `${path}/test`, { headers, body: {} })).status).toBe(403)
+    const foreign = await browse('GET', '/v1/destinations/globex.crm', { headers })
+    expect(foreign.status).toBe(404)
+    const { text } = await tenants.call('GET', '/v1/audit?limit=1000')
+    expect(text).toContain('signed in: link:acme-people')
+    expect(text).toContain('acme-people: see, edit_url, tenant=acme, until ')
+  })
+
+  test('gives no more than its maker may do, and is made for one label only', async () => {
+    const scope = { label: 'tenant=acme' }
+    const operator = await tenants.token({ name: 'acme-op', right: 'operate', scope })
+    const all = await tenants.token({ name: 'op', right: 'operate', scope: 'all' })
+    const list = await tenants.token({
+      name: 'of-list',
+      right: 'admin',
+      scope: { destinations: ['acme.crm'] },
+    })
+    const reader = await tenants.token({ name: 'acme-reader', right: 'read', scope })
+    expect((await makeLink({ rights: ['see', 'replay', 'test'] }, operator)).status).toBe(201)
+    for (const rights of [['edit_url'], ['rotate', 'see']])
+      expect((await makeLink({ rights }, operator)).status).toBe(403)
+    expect((await makeLink({ label: 'tenant=globex', rights: ['see'] }, operator)).status).toBe(403)
+    for (const token of [all, list, reader])
+      expect((await makeLink({ rights: ['see'] }, token)).status).toBe(403)
+    const far = new Date(Date.now() + 91 * 86_400_000).toISOString()
+    for (const more of [
+      { expiresAt: far },
+      { expiresAt: '2020-01-01T00:00:00Z' },
+      { rights: [] },
+      { label: 'acme' },
+      { scope: 'all' },
+    ])
+      expect([more, (await makeLink(more)).status]).toEqual([more, 400])
+  })
+
+  test('is nothing when it is changed by hand, and no token and no code', async () => {
+    const { secret } = await makeLink()
+    const given = [`${secret}x`, secret.slice(0, -1), secret.toLowerCase()]
+    for (const link of given)
+      expect((await browse('POST', '/v1/session', { body: { link } })).status).toBe(401)
+    for (const body of [{ token: secret }, { code: secret }])
+      expect((await browse('POST', '/v1/session', { body })).status).toBe(401)
+    expect((await tenants.call('GET', '/v1/session', { token: secret })).status).toBe(401)
+    const two = { link: secret, token: tenants.tokens.read }
+    expect((await browse('POST', '/v1/session', { body: two })).status).toBe(400)
+  })
+
+  test('ends with all its sessions when it is revoked', async () => {
+    const { id, secret } = await makeLink()
+    const cookie = await signIn({ link: secret })
+    const listed = await tenants.call('GET', '/v1/links')
+    expect(listed.text).toContain(id)
+    expect(listed.text).not.toMatch(/sluice_link|[0-9a-f]{64}/)
+    expect((await tenants.call('DELETE', `/v1/links/${id}`)).status).toBe(200)
+    expect(await statusOf(cookie)).toBe(401)
+    expect((await browse('POST', '/v1/session', { body: { link: secret } })).text).toContain('was revoked')
+    expect((await tenants.call('DELETE', `/v1/links/${id}`)).status).toBe(404)
+  })
+})
+
 describe('behind a proxy with TLS and a path', () => {
   const origin = 'https://ops.example.com'
 

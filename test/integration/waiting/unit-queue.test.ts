@@ -1,17 +1,16 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type RecordProducer, startProducer } from '../../../src/kafka/produce/producer.ts'
 import { createPartitionReader, type PartitionReader } from '../../../src/kafka/read/partition-reader.ts'
-import type { HeldRecord } from '../../../src/message/held-record.ts'
 import { blockSize } from '../../../src/waiting/block.ts'
 import { encodeDone, encodeOwners, markKeyText } from '../../../src/waiting/marks.ts'
 import { lookAt } from '../../../src/waiting/look.ts'
-import { Owners, type QueueClass } from '../../../src/waiting/owners.ts'
-import { Pieces } from '../../../src/waiting/pieces.ts'
+import { Owners } from '../../../src/waiting/owners.ts'
 import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
-import { UnitQueue } from '../../../src/waiting/unit-queue.ts'
+import type { UnitQueue } from '../../../src/waiting/unit-queue.ts'
 import { createTopic, produce, randomPrefix, readAll } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
+import { type Owner, openOwner, type OwnerSettings, type QueueTopics } from './queue-owner.ts'
 
 /** One unit's queues on a real Kafka, with several owners one after another, or at the same time. */
 
@@ -29,28 +28,7 @@ afterAll(async () => {
   await reader?.stop()
 })
 
-type Owner = {
-  readonly queue: UnitQueue
-  readonly owners: Owners
-  /** The messages that were taken out of the queue, with the records that are to be settled. */
-  readonly taken: { readonly id: string; readonly record: HeldRecord }[]
-  /** The messages that have waited for too long. */
-  readonly expired: Owner['taken']
-  /** The messages that were given up. */
-  readonly dropped: Owner['taken']
-  readonly lost: number[]
-  /** The number of records that are taken and whose end isn't written. */
-  lent(): number
-  append(destinationId: string, id: string, queueClass?: QueueClass): Promise<unknown>
-  /** Takes a message of a destination, and returns its id. */
-  next(destinationId: string, queueClass?: QueueClass): Promise<string>
-  /** Takes messages of a destination until none waits, and settles them. Returns their ids. */
-  drain(destinationId: string, queueClass?: QueueClass): Promise<string[]>
-}
-
-type Topics = { readonly topic: string; readonly marksTopic: string }
-
-async function topics(partitions = 1): Promise<Topics> {
+async function topics(partitions = 1): Promise<QueueTopics> {
   const prefix = randomPrefix()
   const [topic, marksTopic] = [`${prefix}waiting`, `${prefix}waiting-marks`]
   await createTopic(topic, { partitions })
@@ -64,92 +42,24 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((queue) => queue.close()))
 })
 
-/** Begins a tenure. `found` is what the commit of the previous owner says. */
 async function own(
-  of: Topics,
-  found: QueuePartition['found'] = { offset: -1, isForeign: false, topicId: undefined },
-  { maxAgeMs = Infinity, unit = 0 }: { maxAgeMs?: number; unit?: number } = {},
+  of: QueueTopics,
+  found?: QueuePartition['found'],
+  settings?: OwnerSettings,
 ): Promise<Owner> {
-  let [lent, committedOffset] = [0, 0]
-  const taken: Owner['taken'][number][] = []
-  const expired: Owner['taken'][number][] = []
-  const dropped: Owner['taken'][number][] = []
-  const lost: number[] = []
-  const owners = new Owners()
-  const partition: QueuePartition = {
-    found,
-    isBegun: true,
-    isLost: false,
-    isElsewhere: false,
-    begunBelow: 0,
-    get committedOffset() {
-      return committedOffset
-    },
-    lend: () => void lent++,
-    giveBack: () => void lent--,
-    moveTo: (offset) => void (committedOffset = Math.max(committedOffset, offset)),
-    isOtherLog: () => undefined,
-  }
-  const queue = new UnitQueue({
-    ...of,
-    unit,
-    reader,
-    producer,
-    owners,
-    pieces: new Pieces(1024 ** 2),
-    partition,
-    take: (record, { value }) => taken.push({ id: String(value), record }),
-    expire: (record, { value }) => expired.push({ id: String(value), record }),
-    drop: (record, { value }) => dropped.push({ id: String(value), record }),
-    maxAgeMs: () => maxAgeMs,
-    onWaiting: () => undefined,
-    onLost: (count) => lost.push(count),
-    log: { info() {}, warn() {}, error() {} },
-  })
-  open.push(queue)
-  await queue.load()
-  async function next(destinationId: string, queueClass: QueueClass = 'fresh'): Promise<string> {
-    const before = taken.length
-    expect(queue.pull(owners.codeOf(destinationId, queueClass), 1)).toBe(1)
-    return (await until('it is read', () => taken[before])).id
-  }
-  return {
-    queue,
-    owners,
-    taken,
-    expired,
-    dropped,
-    lost,
-    lent: () => lent,
-    next,
-    append: (destinationId, id, queueClass = 'fresh') =>
-      queue.append(
-        {
-          key: null,
-          value: Buffer.from(id),
-          headers: { 'destination-id': destinationId },
-        },
-        owners.codeOf(destinationId, queueClass),
-      ),
-    async drain(destinationId, queueClass = 'fresh') {
-      const ids: string[] = []
-      while (queue.untakenOf(owners.codeOf(destinationId, queueClass)) > 0) {
-        ids.push(await next(destinationId, queueClass))
-        taken.at(-1)?.record.settle()
-      }
-      return ids
-    },
-  }
+  const owner = await openOwner({ reader, producer }, of, found, settings)
+  open.push(owner.queue)
+  return owner
 }
 
 /** Looks at the log of a queue if this is due, as all members do. */
-async function look({ topic }: Topics, { queue }: Owner): Promise<void> {
+async function look({ topic }: QueueTopics, { queue }: Owner): Promise<void> {
   const nowMs = performance.now()
   if (queue.isLookDue(nowMs)) await lookAt(new Map([[0, queue]]), { reader, topic, nowMs })
 }
 
 /** Writes a record to the topic as another process would. */
-function write({ topic }: Topics, id: string, queued: string): Promise<void> {
+function write({ topic }: QueueTopics, id: string, queued: string): Promise<void> {
   return produce(topic, [{ value: id, headers: { 'destination-id': 'a', queued } }])
 }
 

@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest'
 import { nearest } from '../../../src/catalog/nearest.ts'
 
+it('counts two letters that have changed places as one mistake', () => {
+  expect(nearest('lgo', ['log', 'up'])).toBe('log')
+})
+
 const known = ['SLUICE_KAFKA_BROKERS', 'SLUICE_KAFKA_GROUP_ID', 'SLUICE_HTTP_PORT']
 
 it.each([

@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { resolve } from 'node:path'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 
@@ -70,4 +72,48 @@ test('a source that is empty, as of a variable that is not set, is wrong use', (
   })
   expect(stderr).toContain('--source has to be the id of a source')
   expect(status).toBe(2)
+})
+
+/** Runs the command where no Kafka is, in a folder with a catalog or without one. */
+function sendTo(
+  source: string,
+  { catalog, flags = [] }: { catalog: string | undefined; flags?: string[] },
+): {
+  status: number | null
+  stdout: string
+  stderr: string
+} {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-send-'))
+  if (catalog !== undefined) writeFileSync(join(folder, 'catalog.yaml'), catalog)
+  return spawnSync(process.execPath, [main, 'send', '--source', source, ...flags, track], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], SLUICE_KAFKA_BROKERS: '127.0.0.1:1' },
+  })
+}
+
+const shop = 'sources: [{ id: shop }]\ndestinations: []\n'
+
+test('a source that the catalog lacks is refused with the one that may be meant, before Kafka is looked for', () => {
+  const { status, stdout, stderr } = sendTo('shp', { catalog: shop })
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+  expect(stderr).toMatch(
+    /^sluice: The catalog has no source "shp": did you mean shop\? [^\n]+nothing was sent[^\n]+--any-source\.\n$/,
+  )
+})
+
+test.each([
+  ['a source of the catalog', 'shop', { catalog: shop }],
+  ['any source, if this is asked for', 'shp', { catalog: shop, flags: ['--any-source'] }],
+])('%s is sent', (_what, source, options) => {
+  const { stderr } = sendTo(source, options)
+  expect(stderr).not.toContain('The catalog has no source')
+  expect(stderr).not.toContain('is not checked')
+  expect(stderr).toContain('Kafka')
+})
+
+test('without a catalog, the source is not checked, and this is said', () => {
+  const { stderr } = sendTo('shp', { catalog: undefined })
+  expect(stderr).toContain('The source is not checked, because')
+  expect(stderr).toContain('Kafka')
 })

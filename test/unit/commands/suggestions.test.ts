@@ -18,6 +18,7 @@ describe.concurrent('a misspelled command line', () => {
   test.each([
     ['destinatons list', "unknown command 'destinatons'", '(Did you mean destinations?)'],
     ['destinatons list --help', "unknown command 'destinatons'", '(Did you mean destinations?)'],
+    ['help lgo', "unknown command 'lgo'", '(Did you mean log?)'],
     ['log fnd', "unknown command 'fnd'", '(Did you mean find?)'],
     ['help log fnd', "unknown command 'fnd'", '(Did you mean find?)'],
     ['log help fnd', "unknown command 'fnd'", '(Did you mean find?)'],

@@ -53,6 +53,11 @@ test('every key has its default when nothing is set', () => {
       trustedProxies: [],
       sessionIdleTimeoutMs: 3_600_000,
       sessionTimeoutMs: 43_200_000,
+      consoleName: undefined,
+      consoleAccent: undefined,
+      consoleLogo: undefined,
+      liveViews: 200,
+      liveViewsOfSession: 8,
     },
     gateway: {
       host: '0.0.0.0',
@@ -104,7 +109,7 @@ test('every key has its default when nothing is set', () => {
       traceparent: false,
     },
     breaker: { failurePercent: 50, minResults: 10, windowMs: 10_000, openForMs: 5_000, maxOpenForMs: 60_000 },
-    http: { host: '0.0.0.0', port: 9400 },
+    http: { host: '0.0.0.0', port: 'auto' },
     shutdown: { timeoutMs: 10_000 },
     log: { level: 'info', attempts: true },
     attempts: {

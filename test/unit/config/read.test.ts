@@ -56,7 +56,7 @@ describe('readConfig', () => {
   })
 
   it('counts an empty variable as unset', () => {
-    expect(read({ env: { SLUICE_HTTP_PORT: '', SLUICE_KAFKA_GROUP_ID: '' } }).http.port).toBe(9400)
+    expect(read({ env: { SLUICE_HTTP_PORT: '', SLUICE_KAFKA_GROUP_ID: '' } }).http.port).toBe('auto')
   })
 
   it('takes an empty topic prefix from a flag', () => {
@@ -194,7 +194,7 @@ describe('readConfig', () => {
     expect(refusal({ env, flags: { kafkaSsl: 'maybe' } }).split('\n')).toEqual([
       'The configuration has 4 faults:',
       '  kafka.ssl (SLUICE_KAFKA_SSL): flag --kafka-ssl gives "maybe"; expected true or false',
-      '  http.port (SLUICE_HTTP_PORT): env SLUICE_HTTP_PORT gives "x"; expected a whole number from 0 to 65535',
+      '  http.port (SLUICE_HTTP_PORT): env SLUICE_HTTP_PORT gives "x"; expected auto or a whole number from 0 to 65535',
       '  topics.minInsync (SLUICE_TOPICS_MIN_INSYNC): is 2; expected at most topics.replication, which is 1',
       '  SLUICE_LOG_LEVL: is not a variable of Sluice; did you mean SLUICE_LOG_LEVEL?',
     ])

@@ -81,16 +81,32 @@ test('the replay that a delivery came by is told', () => {
   expect(withoutTime(lines[0])).toMatchObject({ replay: '20260723-101500-3f9a2c', durationMs: 12.5 })
 })
 
+const delivery = {
+  destinationId: 'crm',
+  messageId: '1',
+  kind: 'track',
+  attempts: 1,
+  trace: undefined,
+  replayJob: '',
+} as const
+
+test('a failing attempt says which host failed, without the path, which may have a secret', () => {
+  const { log, lines } = listen()
+  const hooks = [{ id: 'main', target: { origin: 'https://crm.example:8443', path: '/hook?key=1' } }]
+  const result = {
+    hookId: 'main',
+    outcome: { kind: 'connection', code: 'ECONNREFUSED' },
+    verdict: { kind: 'retry', afterMs: 0 },
+    mayHaveArrived: false,
+  } as const
+  const attempts = createAttemptLog({ log, logAttempts: true, timeoutMs: 5_000 })
+  attempts.add({ ...delivery, endpoint: { hooks } }, result, 1)
+  expect(withoutTime(lines[0])).toMatchObject({ hook: 'main', host: 'https://crm.example:8443' })
+  expect(lines[0]).not.toContain('key=1')
+})
+
 test('a kept answer is not logged', () => {
   const { log, lines } = listen()
-  const delivery = {
-    destinationId: 'crm',
-    messageId: '1',
-    kind: 'track',
-    attempts: 1,
-    trace: undefined,
-    replayJob: '',
-  } as const
   const body = Buffer.from('no such user: ann@example.com')
   createAttemptLog({ log, logAttempts: true, timeoutMs: 5_000 }).add(
     delivery,

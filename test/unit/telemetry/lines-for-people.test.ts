@@ -38,6 +38,31 @@ test('an attempt says who answered what, how fast, and to which message', () => 
   ])
 })
 
+test('a failing attempt says which host failed, and a line says when it is tried again', () => {
+  const host = 'https://crm.example:8443'
+  const at = new Date('2026-07-29T09:31:00.000Z')
+  const clock = [at.getHours(), at.getMinutes(), 0].map((part) => String(part).padStart(2, '0')).join(':')
+  const { destination, messageId, type } = attempt
+  expect(
+    linesOf(
+      { ...attempt, host, verdict: 'retry', outcome: 'answer', status: 503, level: 'warn' },
+      {
+        destination,
+        messageId,
+        type,
+        attempt: 1,
+        nextInMs: 60_000,
+        nextAt: at,
+        level: 'info',
+        msg: 'next try',
+      },
+    ),
+  ).toEqual([
+    '✗ crm 503 from https://crm.example:8443 in 12.3 ms  track order-4711',
+    `↻ crm is tried again at ${clock}, in 60 s  track order-4711`,
+  ])
+})
+
 test('other lines begin with their message, and name all fields', () => {
   expect(
     linesOf(

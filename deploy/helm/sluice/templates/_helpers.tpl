@@ -202,6 +202,8 @@ SLUICE_CLICKHOUSE_URL: deliveryLog.clickhouse.url
 SLUICE_CLICKHOUSE_USER: deliveryLog.clickhouse.user
 SLUICE_GATEWAY_HOST: listenHost
 SLUICE_GATEWAY_SHUTDOWN_DELAY: gateway.shutdownDelay
+SLUICE_ADMIN_PUBLIC_URL: admin.publicUrl
+SLUICE_ADMIN_TRUSTED_PROXIES: admin.trustedProxies
 SLUICE_GATEWAY_TRUSTED_PROXIES: gateway.trustedProxies
 SLUICE_HTTP_HOST: listenHost
 SLUICE_INDEX_FOLDER: deliveryLog.index.state

@@ -6,7 +6,7 @@ import { maxMessageBytes } from '../../../../src/gateway/messages/request-limits
 import { SharedObject } from '../../../../src/gateway/messages/shared-object.ts'
 import { enter } from '../../../../src/message/enter.ts'
 import { defaultLimits } from '../../../../src/message/limits.ts'
-import { outlineOf } from '../../../../src/message/json/outline.ts'
+import { outlineOf } from '../../../../src/message/message-outline.ts'
 import { parseBody, spelledMessage } from '../../message/json-text.ts'
 
 const receivedAt = '2026-03-01T12:00:00.000Z'

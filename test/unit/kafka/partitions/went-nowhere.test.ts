@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LeftOutOffsets } from '../../../../src/kafka/partitions/left-out.ts'
+import { LeftOutOffsets } from '../../../../src/kafka/partitions/went-nowhere.ts'
 
 function runsOf({ noted: { starts, ends } }: LeftOutOffsets): { start: number; end: number }[] {
   return starts.map((start, index) => ({ start, end: ends[index] ?? start }))

@@ -22,7 +22,7 @@ import {
   placeOf,
   statusSql,
 } from './query-sql.ts'
-import { kindIn, type ReadRow, readRow } from './read-row.ts'
+import { kindIn, type ReadRow, readRow } from './page-row.ts'
 import type { Tables } from './tables.ts'
 
 export type ClickHouseQueryOptions = {

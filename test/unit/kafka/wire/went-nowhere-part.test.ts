@@ -7,7 +7,7 @@ import {
   encodeLeftOut,
   type LeftOut,
   maxLeftOutCharacters,
-} from '../../../../src/kafka/wire/left-out-part.ts'
+} from '../../../../src/kafka/wire/went-nowhere-part.ts'
 
 const mark = { isFinal: true, epoch: 7 }
 const home = { groupId: 'group', topic: 'events', partition: 3 }

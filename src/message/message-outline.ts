@@ -1,4 +1,4 @@
-import { endOfString, endOfValue, eachMember } from './json-walk.ts'
+import { endOfString, endOfValue, eachMember } from './json/json-walk.ts'
 
 // An outline of a message has only those fields as values that Sluice reads. All else in the message stays
 // text. So the cost of completing a message doesn't depend on what is nested in it. Making values of it could

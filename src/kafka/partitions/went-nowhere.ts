@@ -1,4 +1,4 @@
-import type { LeftOut } from '../wire/left-out-part.ts'
+import type { LeftOut } from '../wire/went-nowhere-part.ts'
 
 /** Consecutive offsets: at least `start`, and lower than `end`. */
 type OffsetRun = { readonly start: number; readonly end: number }

@@ -1,0 +1,43 @@
+import type { AdminCall } from './admin-route.ts'
+import { type AdminRight, type Grant, mayDo, type Token } from './tokens.ts'
+
+/** The right that a token needs itself to give a grant to somebody else. */
+export const rightOf = {
+  see: 'read',
+  replay: 'operate',
+  test: 'operate',
+  edit_url: 'admin',
+  rotate: 'admin',
+} as const satisfies Record<Grant, AdminRight>
+
+/** The calls of each grant. What no grant names, no link may use. */
+const callsOf: Readonly<Record<Grant, readonly AdminCall[]>> = {
+  see: [
+    'list_destinations',
+    'show_destination',
+    'show_destination_health',
+    'list_paused',
+    'search_log',
+    'count_log',
+    'show_message',
+    'live',
+    'list_replays',
+    'show_replay',
+    'list_sources',
+    'show_source',
+  ],
+  replay: ['preview_replay', 'create_replay', 'stop_replay', 'resume_replay', 'retry_destination'],
+  test: ['test_destination'],
+  edit_url: ['patch_destination'],
+  rotate: ['rotate_secret', 'end_secret'],
+}
+const ofEach: ReadonlySet<AdminCall> = new Set(['health', 'show_session', 'sign_out'])
+
+/** Returns true if a token may use a route, whatever the route is asked for. */
+export function mayUse(
+  token: Pick<Token, 'right' | 'grants'>,
+  { call, right }: { readonly call: AdminCall; readonly right: AdminRight },
+): boolean {
+  if (token.grants === undefined) return mayDo(token, right)
+  return ofEach.has(call) || [...token.grants].some((grant) => callsOf[grant].includes(call))
+}

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openView, type OpenView } from '../../support/events.ts'
+import { produce } from '../../support/kafka.ts'
+import { blockOf, stateOf } from '../../support/log-blocks.ts'
+import { openTenants, type Tenants } from '../../support/two-tenants.ts'
+import { until } from '../../support/until.ts'
+
+// Live views of two customers, on a real Kafka.
+
+let tenants: Tenants
+let seen = 0
+
+beforeAll(async () => {
+  tenants = await openTenants()
+})
+
+afterAll(() => tenants?.close())
+
+function open(path: string, headers: Record<string, string>): Promise<OpenView> {
+  return openView(`http://127.0.0.1:${tenants.admin.adminPort}/v1/live${path}`, { headers })
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** Writes what a worker writes after tries for these destinations. */
+async function attempt(messageId: string, ...destinations: readonly string[]): Promise<void> {
+  const states = destinations.map((destination) => stateOf({ destination, messageId, hook: 'main' }))
+  await produce(`${tenants.scene.prefix}attempts`, [{ key: '0', value: blockOf(states), partition: 0 }])
+}
+
+const messagesOf = ({ events }: OpenView): unknown[] =>
+  events.flatMap(({ name, data }) =>
+    name === 'attempt' ? [`${String(data['messageId'])} ${String(data['destination'])}`] : [],
+  )
+
+/** Attempts until the view shows one, because the log is followed from its end as it is then. */
+async function untilFollowed(view: OpenView): Promise<void> {
+  await until('the log is followed', async () => {
+    await attempt(`first-${++seen}`, 'acme.crm', 'globex.crm')
+    return messagesOf(view).length > 0
+  })
+}
+
+test('everybody sees the attempts of what is theirs, as they happen', async () => {
+  const token = async (name: string) =>
+    tenants.token({ name, right: 'read', scope: { label: `tenant=${name}` } })
+  const acme = bearer(await token('acme'))
+  const all = await open('', bearer(tenants.tokens.read))
+  const own = await open('', acme)
+  const named = await open('?destination=globex.crm', acme)
+  const byMessage = await open('?message=the-one', bearer(tenants.tokens.read))
+  expect(all.status).toBe(200)
+  await untilFollowed(all)
+  await attempt('the-one', 'acme.crm', 'globex.crm', 'ours')
+  await attempt('another', 'acme.crm', 'globex.crm')
+  await until('all is shown', () => messagesOf(all).at(-1) === 'another globex.crm')
+  await until('also to the customer', () => messagesOf(own).at(-1) === 'another acme.crm')
+  expect(messagesOf(byMessage)).toEqual(['the-one acme.crm', 'the-one globex.crm', 'the-one ours'])
+  expect(own.text).not.toMatch(/globex|ours/)
+  // A foreign destination is one that doesn't exist.
+  expect(messagesOf(named)).toEqual([])
+
+  const [last] = own.events.slice(-1)
+  own.close()
+  await attempt('meanwhile', 'acme.crm', 'globex.crm')
+  await until('it has happened', () => messagesOf(all).at(-1) === 'meanwhile globex.crm')
+  const again = await open('', { ...acme, 'last-event-id': last?.id ?? '' })
+  await until('it was missed', () => messagesOf(again).length > 0)
+  expect(messagesOf(again)).toEqual(['meanwhile acme.crm'])
+  for (const view of [all, named, byMessage, again]) view.close()
+})
+
+test('a replay is shown as it goes on, to whom it concerns', async () => {
+  const globex = await tenants.token({
+    name: 'globex-live',
+    right: 'read',
+    scope: { label: 'tenant=globex' },
+  })
+  const [view, other] = [await open('', bearer(tenants.tokens.read)), await open('', bearer(globex))]
+  const id = await until('it is shown', async () => {
+    const body = { selection: { of: 'dead-letters', destination: 'acme.crm' }, all: true, again: true }
+    const { json } = await tenants.call('POST', '/v1/replays', { body })
+    await until('something is shown', () => view.events.some(({ name }) => name === 'replay'), {
+      timeoutMs: 5_000,
+    })
+    return view.events.some(({ data }) => data['id'] === json['id']) && String(json['id'])
+  })
+  expect((await tenants.call('POST', `/v1/replays/${id}/stop`)).status).toBe(200)
+  await until('its end is shown', () =>
+    view.events.some(({ data }) => data['id'] === id && data['state'] === 'stopped'),
+  )
+  expect(other.events.map(({ name }) => name)).toEqual(['ready'])
+  for (const one of [view, other]) one.close()
+})
+
+test('a live view ends with its token, and there are only so many', async () => {
+  const token = await tenants.token({ name: 'watcher', right: 'read', scope: 'all' })
+  const views = await Promise.all(Array.from({ length: 9 }, () => open('', bearer(token))))
+  expect(views.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([
+    ...Array.from({ length: 8 }, () => 200),
+    429,
+  ])
+  expect((await tenants.call('DELETE', '/v1/tokens/watcher')).status).toBe(200)
+  await until('all are closed', () => views.every(({ isClosed }) => isClosed))
+  const view = views.find(({ status }) => status === 200)
+  expect(view?.events.at(-1)).toMatchObject({ name: 'end', data: { reason: 'session' } })
+  expect((await open('', bearer(token))).status).toBe(401)
+})

@@ -1,0 +1,114 @@
+import { expect } from 'vitest'
+import type { HeldRecord } from '../../../src/message/held-record.ts'
+import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
+import { Owners, type QueueClass } from '../../../src/waiting/owners.ts'
+import { Pieces } from '../../../src/waiting/pieces.ts'
+import type { UnitQueueOptions } from '../../../src/waiting/queue-options.ts'
+import { UnitQueue } from '../../../src/waiting/unit-queue.ts'
+import { until } from '../../support/until.ts'
+
+/** An owner of a unit's queues, without a group. */
+export type Owner = {
+  readonly queue: UnitQueue
+  readonly owners: Owners
+  /** The messages that were taken out of the queue, with the records that are to be settled. */
+  readonly taken: { readonly id: string; readonly record: HeldRecord }[]
+  /** The messages that have waited for too long. */
+  readonly expired: Owner['taken']
+  /** The messages that were given up. */
+  readonly dropped: Owner['taken']
+  readonly lost: number[]
+  /** The offsets at which the log was found to be another one. */
+  readonly truncatedAt: number[]
+  /** The number of records that are taken and whose end isn't written. */
+  lent(): number
+  append(destinationId: string, id: string, queueClass?: QueueClass): Promise<unknown>
+  /** Takes a message of a destination, and returns its id. */
+  next(destinationId: string, queueClass?: QueueClass): Promise<string>
+  /** Takes messages of a destination until none waits, and settles them. Returns their ids. */
+  drain(destinationId: string, queueClass?: QueueClass): Promise<string[]>
+}
+
+export type QueueTopics = { readonly topic: string; readonly marksTopic: string }
+
+export type OwnerSettings = { readonly maxAgeMs?: number; readonly unit?: number }
+
+/** Begins a tenure. `found` is what the commit of the previous owner says. */
+export async function openOwner(
+  { reader, producer }: Pick<UnitQueueOptions, 'reader' | 'producer'>,
+  of: QueueTopics,
+  found: QueuePartition['found'] = { offset: -1, isForeign: false, topicId: undefined },
+  { maxAgeMs = Infinity, unit = 0 }: OwnerSettings = {},
+): Promise<Owner> {
+  let [lent, committedOffset] = [0, 0]
+  const taken: Owner['taken'][number][] = []
+  const expired: Owner['taken'][number][] = []
+  const dropped: Owner['taken'][number][] = []
+  const lost: number[] = []
+  const truncatedAt: number[] = []
+  const owners = new Owners()
+  const partition: QueuePartition = {
+    found,
+    isBegun: true,
+    isLost: false,
+    isElsewhere: false,
+    begunBelow: 0,
+    get committedOffset() {
+      return committedOffset
+    },
+    lend: () => void lent++,
+    giveBack: () => void lent--,
+    moveTo: (offset) => void (committedOffset = Math.max(committedOffset, offset)),
+    isOtherLog: ({ at }) => void truncatedAt.push(at),
+  }
+  const queue = new UnitQueue({
+    ...of,
+    unit,
+    reader,
+    producer,
+    owners,
+    pieces: new Pieces(1024 ** 2),
+    partition,
+    take: (record, { value }) => taken.push({ id: String(value), record }),
+    expire: (record, { value }) => expired.push({ id: String(value), record }),
+    drop: (record, { value }) => dropped.push({ id: String(value), record }),
+    maxAgeMs: () => maxAgeMs,
+    onWaiting: () => undefined,
+    onLost: (count) => lost.push(count),
+    log: { info() {}, warn() {}, error() {} },
+  })
+  await queue.load()
+  async function next(destinationId: string, queueClass: QueueClass = 'fresh'): Promise<string> {
+    const before = taken.length
+    expect(queue.pull(owners.codeOf(destinationId, queueClass), 1)).toBe(1)
+    return (await until('it is read', () => taken[before])).id
+  }
+  return {
+    queue,
+    owners,
+    taken,
+    expired,
+    dropped,
+    lost,
+    truncatedAt,
+    lent: () => lent,
+    next,
+    append: (destinationId, id, queueClass = 'fresh') =>
+      queue.append(
+        {
+          key: null,
+          value: Buffer.from(id),
+          headers: { 'destination-id': destinationId },
+        },
+        owners.codeOf(destinationId, queueClass),
+      ),
+    async drain(destinationId, queueClass = 'fresh') {
+      const ids: string[] = []
+      while (queue.untakenOf(owners.codeOf(destinationId, queueClass)) > 0) {
+        ids.push(await next(destinationId, queueClass))
+        taken.at(-1)?.record.settle()
+      }
+      return ids
+    },
+  }
+}

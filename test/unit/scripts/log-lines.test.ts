@@ -1,0 +1,73 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { logLinesMarkdown } from '../../../scripts/log-lines/log-lines-markdown.ts'
+
+let root: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'sluice-lines-'))
+  mkdirSync(join(root, 'src/kafka'), { recursive: true })
+  mkdirSync(join(root, 'scripts/log-lines'), { recursive: true })
+})
+
+afterEach(() => rmSync(root, { recursive: true }))
+
+function write(code: string, meanings: string): void {
+  writeFileSync(join(root, 'src/kafka/one.ts'), code)
+  writeFileSync(join(root, 'scripts/log-lines/meanings.yaml'), meanings)
+}
+
+const code = `
+const away = 'Kafka is away: ' + 'trying again'
+export function f(log: Log, options: { log: Log }, isDown: boolean, why: string) {
+  log.info({ port: 1 }, 'started')
+  options.log.warn({}, isDown ? away : \`back after \${why}\`)
+  this.#options.log?.error(why)
+  console.error('no line of the log')
+}
+`
+const meanings = `
+spoken:
+  - { file: src/kafka/one.ts, expression: why, lines: [it is broken] }
+entries:
+  - { line: started, attention: no, means: It runs. }
+  - { line: 'Kafka is away: trying again', attention: if it repeats, means: No answer., do: Look at Kafka. }
+  - { line: back after …, attention: no, means: It answers. }
+  - { line: it is broken, attention: yes, means: A fault., do: Report it. }
+`
+
+test('each line of the code is on the page, with its level and where it is written', () => {
+  write(code, meanings)
+  const page = logLinesMarkdown(root)
+  const rows = page.split('\n').filter((line) => line.includes('`kafka`'))
+  const cells = rows.map((row) =>
+    row
+      .split('|')
+      .map((cell) => cell.trim())
+      .slice(1, -1),
+  )
+  expect(cells).toEqual([
+    ['error', '`it is broken`', 'A fault.', 'Report it.', '`kafka`'],
+    ['warn', '`Kafka is away: trying again`', 'No answer.', 'Look at Kafka.', '`kafka`'],
+    ['warn', '`back after …`', 'It answers.', '`kafka`'],
+    ['info', '`started`', 'It runs.', '`kafka`'],
+  ])
+})
+
+test('a new line without an entry fails, and says what is missing', () => {
+  write(code.replace("'started'", "'started anew'"), meanings)
+  expect(() => logLinesMarkdown(root)).toThrow(/say what this line means, and what to do: "started anew"/)
+  expect(() => logLinesMarkdown(root)).toThrow(/no code writes this: "started"/)
+})
+
+test('a line whose text is not in its file has to be named', () => {
+  write(code.replace('error(why)', 'error(describe(why))'), meanings)
+  expect(() => logLinesMarkdown(root)).toThrow('in `spoken`: src/kafka/one.ts: describe(why)')
+})
+
+test('a line to act on says what to do', () => {
+  write(code, meanings.replace(', do: Report it.', ''))
+  expect(() => logLinesMarkdown(root)).toThrow('"it is broken"')
+})
