@@ -121,7 +121,6 @@ export class FollowedTopic {
   #loaded: LoadedTopic
   #catalog: Catalog
   #tail: TopicTail | undefined
-  #again: Promise<void> | undefined
   /** The records that were read and not yet taken. */
   #inbox: WholeRecord[] = []
   #isTaking = false
@@ -195,7 +194,7 @@ export class FollowedTopic {
     this.#onChange = onChange
     this.#onSet = onSet
     if (this.#trouble === undefined) this.#startTail()
-    else this.#again = this.#readAgain()
+    else void this.#readAgain()
     return {
       current: () => this.#catalog,
       tokens: () => this.#presentTokens,
@@ -208,7 +207,8 @@ export class FollowedTopic {
       stop: async () => {
         this.#stopping.abort()
         clearTimeout(this.#timer)
-        await Promise.all([this.#tail?.stop(), this.#again])
+        // A reading that is under way isn't waited for, because Kafka may not answer.
+        await this.#tail?.stop()
       },
     }
   }
@@ -275,7 +275,7 @@ export class FollowedTopic {
       { topic: this.#topic, problem },
       `the topic of the catalog is another one: the catalog stays as it is; ${whatToDo}`,
     )
-    this.#again = this.#readAgain()
+    void this.#readAgain()
   }
 
   /** Reads the topic until it can be used, and then goes on with it. */
