@@ -365,7 +365,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       console: {
         about: 'the sign-in to the console, and where sessions are kept',
-        imports: ['catalog', 'operations'],
+        imports: ['start', 'catalog', 'operations'],
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
