@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
@@ -6,8 +7,8 @@ import { rolldown } from 'rolldown'
 import { type Commit, commitOf, utc } from '../src/telemetry/build-info.ts'
 
 /**
- * `npm run build`: removes `dist`, bundles `src` into it, and writes the commit and its date to
- * `dist/build.json`. If there is no checkout, as in the build of an image, the variables BUILD_COMMIT and
+ * `npm run build`: removes `dist`, bundles `src` into it, the console into `dist/console`, and writes the
+ * commit and its date to `dist/build.json`. If there is no checkout, as in the build of an image, the variables BUILD_COMMIT and
  * BUILD_DATE (ISO 8601) give both. An argument is another folder for `dist` and package.json.
  *
  * The bundle has the modules of `src` and of TypeBox. As separate files, these 1,200 modules would take two
@@ -34,6 +35,7 @@ await bundle.write({
   chunkFileNames: '[name].js',
   comments: { jsdoc: false },
 })
+execFileSync(process.execPath, [join(root, 'scripts/build-console.ts'), target], { stdio: 'inherit' })
 mkdirSync(join(dist, 'typebox'))
 cpSync(join(root, 'node_modules/typebox/license'), join(dist, 'typebox/LICENSE'))
 if (target !== root) cpSync(join(root, 'package.json'), join(target, 'package.json'))

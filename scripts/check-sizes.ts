@@ -52,7 +52,7 @@ const found = all.filter(({ file, rule, size }) => {
 const baseline: Baseline = JSON.parse(readFileSync(baselineFile, 'utf8'))
 const { grown, shrunk } = compareWithBaseline(found, baseline, limits)
 
-const overlong = globSync('src/**/*.ts', { cwd: root }).filter((file) => {
+const overlong = globSync('src/**/*.{ts,tsx}', { cwd: root }).filter((file) => {
   const text = readFileSync(join(root, file), 'utf8')
   const wrapped = wrapComments(text)
   if (wrapped !== text && process.argv.includes('--wrap')) writeFileSync(join(root, file), wrapped)

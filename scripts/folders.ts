@@ -333,6 +333,29 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: [],
     packages: ['testcontainers'],
   },
+  console: {
+    about: 'the pages of the admin API in the browser; `scripts/build-console.ts` bundles them',
+    imports: ['message'],
+    packages: ['preact', '@preact', 'uplot', 'clients/admin'],
+    rooms: {
+      data: {
+        about: 'the calls of the admin API, the session, the address, and how figures and times are written',
+        imports: [],
+      },
+      parts: {
+        about: 'what pages are made of: forms, dialogs, tables, charts, the frame around each page',
+        imports: ['data'],
+      },
+      pages: {
+        about: 'one file for each page, or for each view of a page',
+        imports: ['data', 'parts'],
+      },
+      '.': {
+        about: '`main.tsx`: address → page',
+        imports: ['data', 'parts', 'pages'],
+      },
+    },
+  },
   workshop: {
     about: 'what `sluice up` keeps in `.sluice/`, and tells the other commands in its folder',
     imports: [],
@@ -355,9 +378,17 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: 'the catalog of a role: read from its file or its topic, followed, and kept on disk',
         imports: ['start'],
       },
+      content: {
+        about: 'what messages contain, read from Kafka for those who may see it',
+        imports: ['start'],
+      },
       operations: {
         about: 'what commands and the admin API do: destinations, replays, searches',
         imports: ['start', 'catalog'],
+      },
+      bulk: {
+        about: 'what is done to many destinations at once',
+        imports: ['operations'],
       },
       member: {
         about: "the parts of a worker's member",
@@ -369,7 +400,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'catalog', 'operations', 'member', 'console'],
+        imports: ['start', 'catalog', 'content', 'operations', 'bulk', 'member', 'console'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',

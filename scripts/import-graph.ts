@@ -5,9 +5,12 @@ import { posix } from 'node:path'
 export type Import = {
   /** The importing file, relative to the folder that was read, such as `kafka/wire/wire-request.ts`. */
   readonly file: string
-  /** The text behind `from`, such as `../wire/wire.ts` or `undici`. */
+  /**
+   * The text behind `from`, such as `../wire/wire.ts` or `undici`. For a file outside of the folder that was
+   * read, its path from the folder's parent, such as `clients/admin/client.js`.
+   */
   readonly specifier: string
-  /** The imported file, relative to the folder that was read. `undefined` for a package. */
+  /** The imported file, relative to the folder that was read. `undefined` for a package, and for a file outside. */
   readonly target: string | undefined
   /** True if the import names only types, by `import type`. */
   readonly isType: boolean
@@ -24,13 +27,15 @@ const importing =
 
 /** Reads the imports of all TypeScript files in a folder, those of types and dynamic ones included. */
 export function readImports(folder: string): ImportGraph {
-  const files = globSync('**/*.ts', { cwd: folder }).sort()
+  const files = globSync('**/*.{ts,tsx}', { cwd: folder }).sort()
   const imports = files.flatMap((file) =>
-    importsIn(readFileSync(posix.join(folder, file), 'utf8')).map((found) => ({
-      file,
-      ...found,
-      target: found.specifier.startsWith('.') ? posix.join(posix.dirname(file), found.specifier) : undefined,
-    })),
+    importsIn(readFileSync(posix.join(folder, file), 'utf8')).map((found) => {
+      if (!found.specifier.startsWith('.')) return { file, ...found, target: undefined }
+      const target = posix.join(posix.dirname(file), found.specifier)
+      return target.startsWith('../')
+        ? { file, ...found, specifier: target.slice('../'.length), target: undefined }
+        : { file, ...found, target }
+    }),
   )
   return { files, imports }
 }

@@ -22,6 +22,9 @@ import { openConsole } from './console/open-console.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
+import { applyCalls } from './apply-calls.ts'
+import { bulkCalls } from './bulk-calls.ts'
+import { contentCalls } from './content-calls.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
@@ -128,6 +131,7 @@ export async function startAdminPart({
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role, topic })
+  const atDesk = deskCalls(catalogDesk, config, log)
   const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
   const live = new Live({ config, log, catalog, followed, replays: liveReplays(desk, catalog) })
   parts.defer(() => within(leaveMs, live.stop()))
@@ -139,8 +143,10 @@ export async function startAdminPart({
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
-      ...callsAtDesk(deskCalls(catalogDesk, config, log), catalog),
+      ...callsAtDesk(atDesk, catalog),
+      ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
+      ...contentCalls({ config, log, desk, catalog }),
       ...console.calls,
       live: async (request) => live.call(request),
     },
@@ -199,7 +205,12 @@ async function serve(
 
 /** The calls that read and change the catalog in its topic. */
 function callsAtDesk(atDesk: AtDesk, catalog: () => Catalog) {
-  return { ...catalogCalls(atDesk, catalog), ...rotateCalls(atDesk), ...catalogHistoryCalls(atDesk) }
+  return {
+    ...catalogCalls(atDesk, catalog),
+    ...rotateCalls(atDesk),
+    ...catalogHistoryCalls(atDesk),
+    ...applyCalls(atDesk),
+  }
 }
 
 /** Counts and logs what becomes of requests. */

@@ -73,10 +73,11 @@ beforeAll(async () => {
 }, 10 * 60_000)
 
 afterAll(async () => {
+  // First of all: they would outlive a start that has failed.
+  for (const receiver of receivers) receiver.stop()
   await worker.terminate()
   await gateway.terminate()
   scene.close()
-  for (const receiver of receivers) receiver.stop()
   rmSync(scratch, { recursive: true, force: true })
 })
 

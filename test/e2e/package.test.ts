@@ -31,16 +31,31 @@ afterAll(async () => {
 
 test('the package holds what runs, the runbooks and the pages, and nothing else', () => {
   const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js']
-  const pages = globSync(['deploy/runbooks/*.md', 'docs/*.md'], { cwd: root })
+  const texts = globSync(['deploy/runbooks/*.md', 'docs/*.md'], { cwd: root })
   const built = installed.files.filter((file) => file.startsWith('dist/'))
-  expect(new Set(installed.files)).toEqual(new Set([...beside, ...pages, ...built]))
+  expect(new Set(installed.files)).toEqual(new Set([...beside, ...texts, ...built]))
 
   const code = built.filter((file) => /^dist\/[\w-]+\.js$/.test(file))
   expect(code).toEqual(
     expect.arrayContaining(['dist/main.js', 'dist/index-thread.js', 'dist/reader-thread.js']),
   )
   expect(code).not.toContain('dist/left-behind.js')
-  expect(built.filter((file) => !code.includes(file))).toEqual(['dist/build.json', 'dist/typebox/LICENSE'])
+  const pages = built.filter((file) => file.startsWith('dist/console/'))
+  expect(pages.map((file) => file.replace(/-[\w-]{10}(?=\.)/, '-HASH')).toSorted()).toEqual([
+    'dist/console/LICENSES.txt',
+    'dist/console/LICENSES.txt.gz',
+    'dist/console/console-HASH.css',
+    'dist/console/console-HASH.css.gz',
+    'dist/console/console-HASH.js',
+    'dist/console/console-HASH.js.gz',
+    'dist/console/index.html',
+    'dist/console/index.html.gz',
+    'dist/console/manifest.json',
+  ])
+  expect(built.filter((file) => !code.includes(file) && !pages.includes(file))).toEqual([
+    'dist/build.json',
+    'dist/typebox/LICENSE',
+  ])
 })
 
 test('the package has each module once, and bundles TypeBox alone', () => {

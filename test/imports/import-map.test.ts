@@ -18,7 +18,7 @@ describe('the import map', () => {
     expect(files.length).toBeGreaterThan(400)
     expect(local.length).toBeGreaterThan(1_500)
     expect(packages.length).toBeGreaterThan(200)
-    expect(local.filter(({ target }) => !files.includes(target) && target.endsWith('.ts'))).toEqual([])
+    expect(local.filter(({ target }) => !files.includes(target) && /\.tsx?$/.test(target))).toEqual([])
   })
 
   test('every folder of src is on it', () => {

@@ -9,7 +9,13 @@ const root = resolve(import.meta.dirname, '../..')
  * `dist` isn't used, because the tests of the package rebuild it.
  */
 const builds = join(root, 'node_modules/.cache/sluice-builds')
-const inputs = ['src/**/*.ts', 'scripts/build.ts', 'tsconfig*.json', 'package.json', 'package-lock.json']
+const inputs = [
+  'src/**/*.{ts,tsx,css,html}',
+  'scripts/build*.ts',
+  'tsconfig*.json',
+  'package.json',
+  'package-lock.json',
+]
 /** How long a build is kept, in milliseconds. No test runs this long. */
 const keptMs = 24 * 3_600_000
 

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import process from 'node:process'
 import type { Logger } from 'pino'
 import { loginWarnings } from '../../config/rules.ts'
@@ -53,6 +54,7 @@ export async function runRole(
   const { createLogger } = await import('../../telemetry/logger.ts')
   const logger = createLogger({ level: config.log.level, isShared: place !== undefined, isForPeople })
   const log = isForked ? logger.log.child({ process: place }) : logger.log
+  examineOnSignal(log, config, place)
   const parts = new Parts()
   const exit = (code: number): never => {
     logger.flush()
@@ -96,6 +98,25 @@ export async function runRole(
   if (failing !== undefined) return failing
   log.info(isForked ? 'process stopped' : 'stopped')
   return exit(0)
+}
+
+/**
+ * Examines this process when it gets SIGUSR2. The primary of a worker passes the signal on to its processes
+ * (`WorkerProcess`), and isn't examined, because it does nothing itself.
+ */
+function examineOnSignal(log: Logger, { state }: Config, place: ProcessPlace | undefined): void {
+  if (place === 'primary') {
+    // Without a listener, the signal would end the process.
+    process.on('SIGUSR2', () => undefined)
+    return
+  }
+  let examination: Promise<() => Promise<void>> | undefined
+  process.on('SIGUSR2', () => {
+    examination ??= import('../../telemetry/examination.ts').then(({ createExamination }) =>
+      createExamination({ log, folder: state.folder ?? tmpdir(), place }),
+    )
+    void examination.then((examine) => examine())
+  })
 }
 
 /**

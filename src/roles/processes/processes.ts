@@ -1,3 +1,4 @@
+import process from 'node:process'
 import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { addUpMetrics } from '../../telemetry/add-up.ts'
@@ -65,6 +66,9 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
     processes.push(one)
     void one.ended.then((ending) => take(one, ending))
   }
+  process.on('SIGUSR2', () => {
+    for (const one of processes) one.examine()
+  })
   state.isForked = true
   void Promise.all(processes.map(({ started }) => started)).then(() => {
     log.info({ port, processes: processes.length }, 'worker started')

@@ -88,6 +88,12 @@ export class WorkerProcess {
     this.#child.kill('SIGTERM')
   }
 
+  /** Has the process examine itself, which it tells in its log. */
+  examine(): void {
+    // Before it has started, the signal would end the process.
+    if (this.#hasStarted && !this.#hasEnded) this.#child.kill('SIGUSR2')
+  }
+
   kill(): void {
     this.#child.kill('SIGKILL')
   }

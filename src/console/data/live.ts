@@ -1,0 +1,31 @@
+import { useEffect } from 'preact/hooks'
+
+/** The least time between two questions because of events. */
+const pauseMs = 1_000
+
+/**
+ * Asks again soon after something happens to a destination or a message, by server-sent events. Without them,
+ * such as when all places for live views are taken, a page still asks every few seconds.
+ */
+export function useLive(
+  about: { readonly destination: string } | { readonly message: string },
+  again: () => void,
+): void {
+  const query = new URLSearchParams(about).toString()
+  useEffect(() => {
+    const source = new EventSource(new URL(`../v1/live?${query}`, import.meta.url))
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const soon = (): void => {
+      timer ??= setTimeout(() => {
+        timer = undefined
+        again()
+      }, pauseMs)
+    }
+    for (const kind of ['ready', 'attempt', 'health', 'replay']) source.addEventListener(kind, soon)
+    source.addEventListener('end', () => source.close())
+    return () => {
+      clearTimeout(timer)
+      source.close()
+    }
+  }, [query, again])
+}

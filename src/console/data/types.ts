@@ -1,0 +1,48 @@
+import type {
+  Answer,
+  Condition as Conditions,
+  Destination,
+  ListedDestination,
+  LogDelivery,
+  LogRecord,
+  Replay,
+} from '../../../clients/admin/client.js'
+
+// The shapes of the admin API that the pages name: those of its document, by which the client is generated.
+
+export type {
+  Attention,
+  AuditEntry,
+  CatalogChange,
+  Destination,
+  FieldChange,
+  Link as ListedLink,
+  HookState,
+  ListedDestination,
+  ListedSource,
+  ListedToken,
+  LogMinute,
+  LogRecord,
+  Replay,
+  ReplayPreview,
+  ReplaySelection,
+  Scope,
+  Source,
+  Status,
+} from '../../../clients/admin/client.js'
+
+/** What a customer's link allows. */
+export type Grant = 'see' | 'replay' | 'test' | 'edit_url' | 'rotate'
+export type Right = 'read' | 'operate' | 'admin'
+export type Condition = Conditions
+export type State = ListedDestination['state']
+export type Hook = Destination['hooks'][number]
+export type DestinationHealth = Answer<'get', '/v1/destinations/{destination}/health'>
+export type LogKind = LogRecord['kind']
+export type Delivery = LogDelivery
+export type DeliveryState = LogDelivery['state']
+export type GroupedStats = Required<
+  Pick<Answer<'post', '/v1/log/stats'>, 'from' | 'to' | 'times' | 'groups' | 'others'>
+>
+export type Tested = Answer<'post', '/v1/destinations/{destination}/test'>
+export type ReplayState = Replay['state']

@@ -1,0 +1,192 @@
+import { useMemo } from 'preact/hooks'
+import * as api from '../data/api.ts'
+import { useAsk } from '../data/asking.ts'
+import { count, duration, percent, shortCount } from '../data/format.ts'
+import type { DestinationHealth, GroupedStats, HookState } from '../data/types.ts'
+import { stateWords } from '../data/words.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Chart, type Line } from '../parts/chart.tsx'
+import { Link } from '../parts/link.tsx'
+import { Figure, Part } from '../parts/page.tsx'
+import { Empty, NotYet } from '../parts/problem.tsx'
+import { Ago, Time } from '../parts/time.tsx'
+
+const hourMs = 3_600_000
+
+/** State and backlog, the URLs, and the last answers. */
+export function DestinationOverview({ health }: { health: DestinationHealth }) {
+  const id = health.destination
+  const { asked } = useAsk(
+    `answers-${id}`,
+    (reading) =>
+      api.readSteps(
+        {
+          from: new Date(Date.now() - hourMs).toISOString(),
+          step: '1m',
+          groupBy: 'status',
+          destination: id,
+          top: 20,
+        },
+        reading,
+      ),
+    5_000,
+  )
+  const stats = asked.value.value
+  return (
+    <>
+      <dl class="figures">
+        <HealthFigures health={health} />
+      </dl>
+      <Part title="URLs">
+        <ul class="rows" aria-label="URLs">
+          {health.hooks.map((hook) => (
+            <HookRow key={hook.id} hook={hook} />
+          ))}
+        </ul>
+      </Part>
+      <Part title="Last hour">
+        <NotYet asked={asked.value} />
+        {stats === undefined ? null : <Answers id={id} stats={stats} />}
+      </Part>
+    </>
+  )
+}
+
+function HealthFigures({ health: { state, health } }: { health: DestinationHealth }) {
+  const { waiting, oldestWaitingSince, drainedInSeconds, inFlightLimit, perSecondLimit } = health
+  return (
+    <>
+      <Figure name="Switched" value={stateWords[state]} />
+      <Figure
+        name="Waiting"
+        value={count(waiting)}
+        note={
+          oldestWaitingSince === null ? (
+            'for their turn'
+          ) : (
+            <>
+              oldest <Ago at={oldestWaitingSince} />
+            </>
+          )
+        }
+      />
+      <Figure
+        name="Drained in"
+        value={waiting === 0 ? '—' : duration(drainedInSeconds)}
+        note="at the present rate"
+      />
+      <Figure name="Next try" value={<Ago at={health.nextTryAt} />} note="of what has failed" />
+      <Figure
+        name="Requests at once"
+        value={count(inFlightLimit)}
+        note={health.isLimitLowered === true ? 'learned: the endpoint takes no more' : 'at most, all workers'}
+      />
+      <Figure name="Requests a second" value={count(perSecondLimit)} note="at most, all workers" />
+      {health.secretEndsAt === null ? null : (
+        <Figure
+          name="Old secret ends"
+          value={<Ago at={health.secretEndsAt} />}
+          note={<Time at={health.secretEndsAt} />}
+        />
+      )}
+    </>
+  )
+}
+
+function HookRow({ hook }: { hook: HookState }) {
+  const { failing } = hook
+  return (
+    <li>
+      {hook.isGone ? <Badge tone="bad" word="gone (410)" /> : null}
+      {!hook.isGone && failing !== null ? <Badge tone="bad" word="failing" /> : null}
+      {!hook.isGone && failing === null ? <Badge tone="good" word="no failures" /> : null}
+      <span class="mono">{hook.origin}</span>
+      <span class="quiet mono">{hook.id}</span>
+      {hook.isGone ? (
+        <span>It gets no requests until it is edited or the destination is resumed.</span>
+      ) : null}
+      {failing === null ? null : (
+        <span class="grow">
+          since <Ago at={failing.since} />
+          {failing.isBreakerOpen ? '; breaker open: only single tries go out' : ''}
+          {failing.answers.map(({ outcome, count: times }) => (
+            <span key={outcome}>
+              ; {outcome} × {count(times)}
+            </span>
+          ))}
+          {failing.lastSuccessAt === null ? null : (
+            <>
+              ; last success <Ago at={failing.lastSuccessAt} />
+            </>
+          )}
+        </span>
+      )}
+    </li>
+  )
+}
+
+function Answers({ id, stats }: { id: string; stats: GroupedStats }) {
+  const shown = useMemo(() => linesOf(stats), [stats])
+  if (stats.groups.length === 0)
+    return (
+      <Empty title="No requests in the last hour.">
+        Send a test with the button above, or look at{' '}
+        <Link to="find" params={{ destination: id }}>
+          earlier ones
+        </Link>
+        .
+      </Empty>
+    )
+  const rows = stats.groups.map((group) => ({
+    key: group.key,
+    good: sum(group.succeeded),
+    bad: sum(group.failed),
+  }))
+  const all = rows.reduce((total, { good, bad }) => total + good + bad, 0)
+  return (
+    <div class="charts">
+      <Chart title="Requests a minute" times={shown.times} lines={shown.lines} write={shortCount} />
+      <table class="narrow">
+        <caption>Answers</caption>
+        <thead>
+          <tr>
+            <th scope="col">Answer</th>
+            <th scope="col" class="number">
+              Requests
+            </th>
+            <th scope="col" class="number">
+              Share
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ key, good, bad }) => (
+            <tr key={key}>
+              <th scope="row">
+                <Badge tone={bad > 0 ? 'bad' : 'good'} word={key} />
+              </th>
+              <td class="number">{count(good + bad)}</td>
+              <td class="number">{percent((good + bad) / all)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function linesOf({ times, groups }: GroupedStats): { times: readonly number[]; lines: readonly Line[] } {
+  const total = (of: (group: GroupedStats['groups'][number]) => readonly number[]): readonly number[] =>
+    times.map((_, at) => groups.reduce((all, group) => all + (of(group)[at] ?? 0), 0))
+  return {
+    times: times.map((time) => Date.parse(time) / 1000),
+    lines: [
+      { name: 'accepted', colour: '--good', values: total(({ succeeded }) => succeeded) },
+      { name: 'failed', colour: '--bad', values: total(({ failed }) => failed) },
+    ],
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

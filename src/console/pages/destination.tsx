@@ -1,0 +1,88 @@
+import * as api from '../data/api.ts'
+import { useAsk } from '../data/asking.ts'
+import { useLive } from '../data/live.ts'
+import { route, urlOf } from '../data/route.ts'
+import { isForAll, may } from '../data/session.ts'
+import { ConditionBadge } from '../parts/badge.tsx'
+import { Link } from '../parts/link.tsx'
+import { Page } from '../parts/page.tsx'
+import { Empty, NotYet } from '../parts/problem.tsx'
+import { Ago } from '../parts/time.tsx'
+import { DestinationActions } from './destination-actions.tsx'
+import { DestinationAttempts } from './destination-attempts.tsx'
+import { DestinationHistory } from './destination-history.tsx'
+import { DestinationOverview } from './destination-overview.tsx'
+import { DestinationSecret } from './destination-secret.tsx'
+import { DestinationSettings } from './destination-settings.tsx'
+
+const views = [
+  { value: 'overview', name: 'Overview' },
+  { value: 'attempts', name: 'Attempts' },
+  { value: 'settings', name: 'Settings' },
+  { value: 'secret', name: 'Secret' },
+  { value: 'history', name: 'History' },
+] as const
+type View = (typeof views)[number]['value']
+
+/** A destination: its state, and views by the parameter `view`. */
+export function DestinationPage() {
+  const { params } = route.value
+  const id = params.get('id') ?? ''
+  const view = views.find(({ value }) => value === params.get('view'))?.value ?? 'overview'
+  const { asked, again } = useAsk(`health-${id}`, (reading) => api.readHealth(id, reading), 3_000)
+  useLive({ destination: id }, again)
+  const health = asked.value.value
+  return (
+    <Page
+      title={health?.name ?? id}
+      aside={health === undefined ? undefined : <DestinationActions health={health} />}
+    >
+      <NotYet asked={asked.value} />
+      {health === undefined && asked.value.problem?.status === 404 ? (
+        <Empty title="It may have been removed.">
+          <a href={urlOf('history')}>History</a> says what was changed, and undoes it.
+        </Empty>
+      ) : null}
+      {health === undefined ? null : (
+        <>
+          <p class="lead">
+            <ConditionBadge condition={health.health.condition} />{' '}
+            {health.health.since === null ? null : (
+              <span class="quiet">
+                <Ago at={health.health.since} />
+              </span>
+            )}{' '}
+            {health.health.why} {health.name === id ? null : <span class="quiet mono">{id}</span>}
+          </p>
+          <nav class="tabs" aria-label="Views of the destination">
+            {views
+              .filter(({ value }) => isShown(value))
+              .map(({ value, name }) => (
+                <Link
+                  key={value}
+                  to="destination"
+                  params={{ id, view: value === 'overview' ? undefined : value }}
+                  isCurrent={view === value}
+                >
+                  {name}
+                </Link>
+              ))}
+          </nav>
+          {view === 'overview' ? <DestinationOverview health={health} /> : null}
+          {view === 'attempts' ? <DestinationAttempts id={id} /> : null}
+          {view === 'settings' ? <DestinationSettings key={id} id={id} /> : null}
+          {view === 'secret' ? (
+            <DestinationSecret key={id} id={id} endsAt={health.health.secretEndsAt} />
+          ) : null}
+          {view === 'history' ? <DestinationHistory id={id} /> : null}
+        </>
+      )}
+    </Page>
+  )
+}
+
+/** Tells whether the session may see a view. */
+function isShown(view: View): boolean {
+  if (view === 'secret') return may('admin', 'rotate')
+  return view !== 'history' || isForAll.value
+}

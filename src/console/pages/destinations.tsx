@@ -1,0 +1,197 @@
+import * as api from '../data/api.ts'
+import { type Asked, useAsk } from '../data/asking.ts'
+import { count, duration } from '../data/format.ts'
+import { route, setParams } from '../data/route.ts'
+import { may } from '../data/session.ts'
+import type { GroupedStats, ListedDestination } from '../data/types.ts'
+import { ConditionBadge } from '../parts/badge.tsx'
+import { Choice, Field } from '../parts/form.tsx'
+import { DestinationLink, Link } from '../parts/link.tsx'
+import { Page } from '../parts/page.tsx'
+import { Pager } from '../parts/pager.tsx'
+import { Empty, NotYet } from '../parts/problem.tsx'
+import { Spark } from '../parts/spark.tsx'
+import { Ago } from '../parts/time.tsx'
+
+const pageSize = 50
+/** The destinations with most requests that have a small chart. With more, one answer would be large. */
+const charted = 500
+
+const states = [
+  { value: '', name: 'All states' },
+  { value: 'failing', name: 'Failing' },
+  { value: 'gone', name: 'Gone (410)' },
+  { value: 'auto_paused', name: 'Paused by Sluice' },
+  { value: 'paced', name: 'Paced' },
+  { value: 'waiting', name: 'With waiting messages' },
+  { value: 'paused', name: 'Paused' },
+  { value: 'off', name: 'Off' },
+  { value: 'unknown', name: 'Unknown' },
+  { value: 'healthy', name: 'Healthy' },
+] as const satisfies readonly { value: api.ListState | ''; name: string }[]
+
+const sorts = [
+  { value: 'worst', name: 'Worst first' },
+  { value: 'id', name: 'By id' },
+] as const
+
+export function DestinationsPage() {
+  const { params } = route.value
+  const given = (name: string): string => params.get(name) ?? ''
+  const sort: 'id' | 'worst' = given('sort') === 'id' ? 'id' : 'worst'
+  const label = given('label')
+  const query = {
+    search: given('search'),
+    state: states.find(({ value }) => value === given('state'))?.value ?? '',
+    // Half a label isn't one yet.
+    label: /^[^=]+=.+$/.test(label) ? label : '',
+    source: given('source'),
+    sort,
+    cursor: given('cursor'),
+    limit: pageSize,
+  }
+  const { asked } = useAsk(JSON.stringify(query), (reading) => api.listDestinations(query, reading), 5_000)
+  const { asked: stats } = useAsk('sparks', readSparks, 60_000)
+  const list = asked.value.value
+  return (
+    <Page
+      title="Destinations"
+      aside={
+        may('admin') ? (
+          <Link to="new-destination" class="button">
+            Add a destination
+          </Link>
+        ) : undefined
+      }
+    >
+      <Filters given={given} state={query.state} sort={sort} />
+      <NotYet asked={asked.value} />
+      {list === undefined ? null : list.destinations.length === 0 ? (
+        <NoDestinations
+          isFiltered={query.search !== '' || query.state !== '' || query.label !== '' || query.source !== ''}
+        />
+      ) : (
+        <>
+          <List destinations={list.destinations} stats={stats.value} />
+          <Pager cursor={list.cursor} text={`${count(list.total)} in all`} />
+        </>
+      )}
+    </Page>
+  )
+}
+
+type FilterProps = { given: (name: string) => string; state: api.ListState | ''; sort: 'id' | 'worst' }
+
+function Filters({ given, state, sort }: FilterProps) {
+  return (
+    <div class="filters">
+      <Field
+        label="Search"
+        value={given('search')}
+        placeholder="Id, name or host"
+        onInput={(search) => setParams({ search }, { replace: true })}
+      />
+      <Choice label="State" value={state} options={states} onChange={(next) => setParams({ state: next })} />
+      <Field
+        label="Label"
+        value={given('label')}
+        placeholder="tenant=acme"
+        onInput={(text) => setParams({ label: text }, { replace: true })}
+      />
+      <Choice label="Order" value={sort} options={sorts} onChange={(next) => setParams({ sort: next })} />
+    </div>
+  )
+}
+
+function NoDestinations({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered)
+    return <Empty title="No destination fits.">Search for a part of its id, its name or its host.</Empty>
+  return (
+    <Empty title="There are no destinations yet.">
+      {may('admin') ? (
+        <Link to="new-destination">Add the first one.</Link>
+      ) : (
+        'Whoever has the right admin adds them.'
+      )}
+    </Empty>
+  )
+}
+
+function readSparks(reading: { readonly signal: AbortSignal }) {
+  const from = new Date(Date.now() - 24 * 3_600_000).toISOString()
+  return api.readSteps({ from, step: '1h', groupBy: 'destination', top: charted }, reading)
+}
+
+type ListProps = { destinations: readonly ListedDestination[]; stats: Asked<GroupedStats> }
+
+function List({ destinations, stats }: ListProps) {
+  return (
+    <div class="scroll" role="region" aria-label="Destinations" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Destination</th>
+            <th scope="col">State</th>
+            <th scope="col">Last 24 hours</th>
+            <th scope="col" class="number">
+              Waiting
+            </th>
+            <th scope="col" class="number">
+              Drained in
+            </th>
+            <th scope="col">Hosts</th>
+            <th scope="col">Labels</th>
+          </tr>
+        </thead>
+        <tbody>
+          {destinations.map((one) => (
+            <Row key={one.id} one={one} stats={stats.value} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function Row({ one, stats }: { one: ListedDestination; stats: GroupedStats | undefined }) {
+  const { health } = one
+  const group = stats?.groups.find(({ key }) => key === one.id)
+  return (
+    <tr>
+      <th scope="row">
+        <DestinationLink id={one.id} name={one.name} />
+        {one.name === one.id ? null : <div class="quiet mono">{one.id}</div>}
+      </th>
+      <td>
+        <ConditionBadge condition={health.condition} />{' '}
+        <span class="quiet">
+          {health.since === null || health.condition === 'healthy' ? null : <Ago at={health.since} />}
+        </span>
+        {health.why === '' ? null : <div class="why">{health.why}</div>}
+      </td>
+      <td>
+        {group === undefined ? (
+          <span class="quiet">{stats === undefined || stats.others > 0 ? '—' : 'none'}</span>
+        ) : (
+          <Spark succeeded={group.succeeded} failed={group.failed} />
+        )}
+      </td>
+      <td class="number">{count(health.waiting)}</td>
+      <td class="number">{health.waiting === 0 ? '' : duration(health.drainedInSeconds)}</td>
+      <td>
+        {one.hooks.map(({ id, origin }) => (
+          <div key={id} class="mono cut">
+            {origin}
+          </div>
+        ))}
+      </td>
+      <td>
+        {Object.entries(one.labels).map(([key, value]) => (
+          <Link key={key} to="destinations" params={{ label: `${key}=${value}` }} class="label">
+            {key}={value}
+          </Link>
+        ))}
+      </td>
+    </tr>
+  )
+}

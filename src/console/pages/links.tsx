@@ -1,0 +1,201 @@
+import { type Signal, useSignal } from '@preact/signals'
+import * as api from '../data/api.ts'
+import { useAsk } from '../data/asking.ts'
+import type { Grant, ListedLink } from '../data/types.ts'
+import { useAct } from '../parts/act.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Button, Check, Choice, Field } from '../parts/form.tsx'
+import { Page } from '../parts/page.tsx'
+import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
+import { ShownOnce } from '../parts/shown-once.tsx'
+import { Time } from '../parts/time.tsx'
+
+/** Links by which customers see their own in this console. */
+export function LinksPage() {
+  const { asked } = useAsk('links', api.listLinks, 10_000)
+  const isMaking = useSignal(false)
+  const links = asked.value.value?.links
+  return (
+    <Page
+      title="Customers' links"
+      aside={
+        <Button
+          tone="main"
+          onClick={() => {
+            isMaking.value = true
+          }}
+        >
+          Make a link
+        </Button>
+      }
+    >
+      <NotYet asked={asked.value} />
+      {links === undefined ? null : links.length === 0 ? (
+        <Empty title="There is no link.">
+          Whoever has a link signs in to this console, sees what has one label, and does what you allow.
+        </Empty>
+      ) : (
+        <LinkTable links={links} />
+      )}
+      {isMaking.value ? (
+        <MakeDialog
+          onClose={() => {
+            isMaking.value = false
+          }}
+        />
+      ) : null}
+    </Page>
+  )
+}
+
+function LinkTable({ links }: { links: readonly ListedLink[] }) {
+  return (
+    <div class="scroll" role="region" aria-label="Links" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">For</th>
+            <th scope="col">Label</th>
+            <th scope="col">May</th>
+            <th scope="col">Ends</th>
+            <th scope="col">Made</th>
+            <th scope="col">
+              <span class="hidden">Revoke</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {links.map((link) => (
+            <LinkRow key={link.id} link={link} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function LinkRow({ link }: { link: ListedLink }) {
+  const revoke = useAct(() => api.revokeLink(link.id))
+  return (
+    <tr>
+      <th scope="row">{link.name}</th>
+      <td class="mono">{link.label}</td>
+      <td>{link.rights.map((right) => right.replaceAll('_', ' ')).join(', ')}</td>
+      <td class="when">
+        <Time at={link.expiresAt} />
+      </td>
+      <td>
+        <Time at={link.createdAt} /> by {link.createdBy}
+      </td>
+      <td>
+        <ProblemNote problem={revoke.problem} />
+        <Button tone="danger" onClick={() => void revoke.run()} isBusy={revoke.isBusy}>
+          Revoke
+        </Button>
+      </td>
+    </tr>
+  )
+}
+
+const grants = [
+  { grant: 'see', name: 'See destinations and what became of messages' },
+  { grant: 'replay', name: 'Send again, and try now' },
+  { grant: 'test', name: 'Send test messages' },
+  { grant: 'edit_url', name: 'Change URLs' },
+  { grant: 'rotate', name: 'Replace secrets' },
+] as const satisfies readonly { grant: Grant; name: string }[]
+
+const days = [
+  { value: '7', name: 'In a week' },
+  { value: '1', name: 'In a day' },
+  { value: '30', name: 'In 30 days' },
+  { value: '90', name: 'In 90 days' },
+] as const
+
+function MakeDialog({ onClose }: { onClose: () => void }) {
+  const name = useSignal('')
+  const label = useSignal('')
+  const chosen = useSignal<readonly Grant[]>(['see'])
+  const endsIn = useSignal<(typeof days)[number]['value']>('7')
+  const make = useAct(() =>
+    api.createLink({
+      name: name.value.trim(),
+      label: label.value.trim(),
+      rights: [...chosen.value],
+      expiresAt: new Date(Date.now() + Number(endsIn.value) * 86_400_000).toISOString(),
+    }),
+  )
+  if (make.done !== undefined) return <MadeDialog path={make.done.link} onClose={onClose} />
+  return (
+    <Dialog title="Make a link" onClose={onClose}>
+      <Field
+        label="For"
+        value={name.value}
+        isMono
+        hint="Audit shows it."
+        onInput={(value) => {
+          name.value = value
+        }}
+      />
+      <Field
+        label="Shows what has the label"
+        value={label.value}
+        isMono
+        placeholder="tenant=acme"
+        onInput={(value) => {
+          label.value = value
+        }}
+      />
+      <GrantChecks chosen={chosen} />
+      <Choice
+        label="Ends"
+        value={endsIn.value}
+        options={days}
+        onChange={(value) => {
+          endsIn.value = value
+        }}
+      />
+      <ProblemNote problem={make.problem} />
+      <footer>
+        <Button
+          tone="main"
+          isBusy={make.isBusy}
+          disabled={name.value.trim() === '' || label.value.trim() === '' || chosen.value.length === 0}
+          onClick={() => void make.run()}
+        >
+          Make it
+        </Button>
+        <Button onClick={onClose}>Cancel</Button>
+      </footer>
+    </Dialog>
+  )
+}
+
+function GrantChecks({ chosen }: { chosen: Signal<readonly Grant[]> }) {
+  return (
+    <>
+      {grants.map(({ grant, name }) => (
+        <Check
+          key={grant}
+          label={name}
+          value={chosen.value.includes(grant)}
+          onChange={(isOn) => {
+            const others = chosen.value.filter((one) => one !== grant)
+            chosen.value = isOn ? [...others, grant] : others
+          }}
+        />
+      ))}
+    </>
+  )
+}
+
+function MadeDialog({ path, onClose }: { path: string; onClose: () => void }) {
+  return (
+    <Dialog title="The link" onClose={onClose}>
+      <ShownOnce name="The link" value={new URL(path, location.href).href} />
+      <footer>
+        <Button onClick={onClose}>Close</Button>
+      </footer>
+    </Dialog>
+  )
+}

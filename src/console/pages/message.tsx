@@ -1,0 +1,176 @@
+import { useSignal } from '@preact/signals'
+import * as api from '../data/api.ts'
+import { useAsk } from '../data/asking.ts'
+import { millis } from '../data/format.ts'
+import { useLive } from '../data/live.ts'
+import { route } from '../data/route.ts'
+import { may } from '../data/session.ts'
+import type { Delivery, LogRecord, ReplaySelection } from '../data/types.ts'
+import { deliveryWords, recordText, recordTone } from '../data/words.ts'
+import { useAct } from '../parts/act.tsx'
+import { Badge } from '../parts/badge.tsx'
+import { Button } from '../parts/form.tsx'
+import { DestinationLink, Link } from '../parts/link.tsx'
+import { Page } from '../parts/page.tsx'
+import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
+import { ReplayDialog } from '../parts/replay-dialog.tsx'
+import { Ago, Time } from '../parts/time.tsx'
+
+/** What became of a message: each delivery from its first try to its end. */
+export function MessagePage() {
+  const id = route.value.params.get('id') ?? ''
+  const { asked, again } = useAsk(`message-${id}`, (reading) => api.readMessage(id, reading), 3_000)
+  useLive({ message: id }, again)
+  const message = asked.value.value
+  const first = message?.deliveries[0]?.records[0]
+  return (
+    <Page title={`Message ${id}`}>
+      {asked.value.problem?.status === 404 ? (
+        <Empty title="The delivery log has no message with this id.">
+          It may be older than the log, or still wait in Kafka.{' '}
+          <Link to="find">Search by other conditions.</Link>
+        </Empty>
+      ) : (
+        <NotYet asked={asked.value} />
+      )}
+      {first === undefined ? null : (
+        <dl class="facts">
+          <Fact name="Type">{first.messageType ?? '—'}</Fact>
+          <Fact name="Source">
+            {first.source === null ? (
+              '—'
+            ) : (
+              <Link to="source" params={{ id: first.source }}>
+                {first.source}
+              </Link>
+            )}
+          </Fact>
+          <Fact name="First seen">
+            <Time at={first.firstSeenAt} hasMillis />
+          </Fact>
+          <Fact name="Record in Kafka">
+            <span class="mono">
+              {first.origin.topic} {first.origin.partition}:{first.origin.offset}
+            </span>
+          </Fact>
+        </dl>
+      )}
+      {message?.deliveries.map((delivery) => (
+        <DeliveryPart key={delivery.destination} id={id} delivery={delivery} />
+      ))}
+    </Page>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function DeliveryPart({ id, delivery }: { id: string; delivery: Delivery }) {
+  const { destination, state, dueAt, records } = delivery
+  return (
+    <section>
+      <div class="heading">
+        <h2>
+          {destination === null ? (
+            'To no destination'
+          ) : (
+            <>
+              To <DestinationLink id={destination} />
+            </>
+          )}{' '}
+          <Badge {...deliveryWords[state]} />
+        </h2>
+        {destination === null || !may('operate', 'replay') ? null : (
+          <div class="actions">
+            <DeliveryActions id={id} destination={destination} delivery={delivery} />
+          </div>
+        )}
+      </div>
+      {dueAt === null ? null : (
+        <p>
+          Next try <Ago at={dueAt} /> (<Time at={dueAt} />)
+        </p>
+      )}
+      <ol class="timeline">
+        {records.map((record, place) => (
+          <Step key={place} record={record} />
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+function Step({ record }: { record: LogRecord }) {
+  return (
+    <li data-tone={recordTone(record)}>
+      <div class="line">
+        <Time at={record.at} hasMillis />
+        <Badge tone={recordTone(record)} word={recordText(record)} />
+        {record.kind === 'attempted' ? (
+          <span>
+            try {record.attempt}
+            {record.hook === null ? '' : ` to ${record.hook}`}
+            {record.durationMs === null ? '' : `, ${millis(record.durationMs)}`}
+          </span>
+        ) : null}
+        {record.replay === null ? null : (
+          <Link to="replay" params={{ id: record.replay }}>
+            replay {record.replay}
+          </Link>
+        )}
+        {record.weight > 1 ? <span class="quiet">stands for {record.weight} deliveries</span> : null}
+        {record.dueAt === null ? null : (
+          <span class="quiet">
+            due <Time at={record.dueAt} />
+          </span>
+        )}
+      </div>
+      {record.answer === null ? null : <pre aria-label="Answer">{record.answer}</pre>}
+    </li>
+  )
+}
+
+type ActionProps = { id: string; destination: string; delivery: Delivery }
+
+function DeliveryActions({ id, destination, delivery }: ActionProps) {
+  const isSending = useSignal(false)
+  const retry = useAct(() => api.retryNow(destination, { messageId: id }))
+  return (
+    <>
+      <ProblemNote problem={retry.problem} />
+      <span role="status">{retry.done === undefined ? '' : 'Workers try it within seconds.'}</span>
+      {delivery.state === 'waiting' ? (
+        <Button onClick={() => void retry.run()} isBusy={retry.isBusy}>
+          Try now
+        </Button>
+      ) : null}
+      <Button
+        onClick={() => {
+          isSending.value = true
+        }}
+      >
+        Send again
+      </Button>
+      {isSending.value ? (
+        <ReplayDialog
+          title="Send this message again"
+          selection={selectionOf(id, destination, delivery)}
+          onClose={() => {
+            isSending.value = false
+          }}
+        />
+      ) : null}
+    </>
+  )
+}
+
+/** A dead letter is sent from the dead letters. Any other message is sent from its record in Kafka. */
+function selectionOf(messageId: string, destination: string, { state }: Delivery): ReplaySelection {
+  return { of: state === 'dead' ? 'dead-letters' : 'events', destination, messageId }
+}

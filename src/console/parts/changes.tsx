@@ -1,0 +1,136 @@
+import { useSignal } from '@preact/signals'
+import * as api from '../data/api.ts'
+import { useAsk } from '../data/asking.ts'
+import { count } from '../data/format.ts'
+import { may } from '../data/session.ts'
+import type { CatalogChange } from '../data/types.ts'
+import { useAct } from './act.tsx'
+import { Badge } from './badge.tsx'
+import { Difference } from './difference.tsx'
+import { Dialog } from './dialog.tsx'
+import { Button } from './form.tsx'
+import { Link } from './link.tsx'
+import { NotYet, ProblemNote } from './problem.tsx'
+import { Time } from './time.tsx'
+
+/** Changes of the catalog, newest first. Each can be looked at and undone. */
+export function Changes({ changes }: { changes: readonly CatalogChange[] }) {
+  return (
+    <ul class="rows" aria-label="Changes">
+      {changes.map((change) => (
+        <ChangeRow key={change.revision} change={change} />
+      ))}
+    </ul>
+  )
+}
+
+function ChangeRow({ change }: { change: CatalogChange }) {
+  const isOpen = useSignal(false)
+  const isUndoing = useSignal(false)
+  return (
+    <li class="block">
+      <div class="line">
+        <Time at={change.at} />
+        <strong>{change.by}</strong>
+        <span class="grow">
+          {change.objects.slice(0, 5).map(({ object, what }) => (
+            <span key={object}>
+              {what} <ObjectLink object={object} />{' '}
+            </span>
+          ))}
+          {change.count > 5 ? `and ${count(change.count - 5)} more` : ''}
+          {change.undoes === null ? null : <Badge tone="quiet" word={`undoes ${change.undoes}`} />}
+        </span>
+        <span class="quiet number">{change.revision}</span>
+        <button
+          type="button"
+          aria-expanded={isOpen.value}
+          onClick={() => {
+            isOpen.value = !isOpen.value
+          }}
+        >
+          {isOpen.value ? 'Hide' : 'Show'}
+        </button>
+        {may('admin') ? (
+          <Button
+            onClick={() => {
+              isUndoing.value = true
+            }}
+          >
+            Undo
+          </Button>
+        ) : null}
+      </div>
+      {isOpen.value ? <ChangeFields change={change} /> : null}
+      {isUndoing.value ? (
+        <UndoDialog
+          change={change}
+          onClose={() => {
+            isUndoing.value = false
+          }}
+        />
+      ) : null}
+    </li>
+  )
+}
+
+function ObjectLink({ object }: { object: string }) {
+  const [kind, id = ''] = object.split('/')
+  if (kind === 'destination')
+    return (
+      <Link to="destination" params={{ id }} isRow>
+        {object}
+      </Link>
+    )
+  if (kind === 'source')
+    return (
+      <Link to="source" params={{ id }} isRow>
+        {object}
+      </Link>
+    )
+  return <span>{object}</span>
+}
+
+function ChangeFields({ change }: { change: CatalogChange }) {
+  const { asked } = useAsk(`change-${change.revision}`, (reading) => api.readChange(change.revision, reading))
+  return (
+    <>
+      <NotYet asked={asked.value} />
+      {asked.value.value?.objects.map(({ object, what, fields }) => (
+        <section key={object}>
+          <h2>
+            {what} {object}
+          </h2>
+          <Difference fields={fields} />
+        </section>
+      ))}
+    </>
+  )
+}
+
+function UndoDialog({ change, onClose }: { change: CatalogChange; onClose: () => void }) {
+  const preview = useAct(() => api.undoChange(change.revision, { isDryRun: true }), { isReading: true })
+  const undo = useAct(() => api.undoChange(change.revision, { isDryRun: false }))
+  return (
+    <Dialog title={`Undo change ${change.revision}`} onClose={onClose} isWide>
+      <p>Makes the opposite of this change, in one change. An undo can be undone.</p>
+      <ChangeFields change={change} />
+      <ProblemNote problem={undo.problem ?? preview.problem} />
+      <p role="status">
+        {undo.done !== undefined ? 'Undone.' : preview.done === undefined ? '' : 'It can be undone.'}
+      </p>
+      <footer>
+        {undo.done !== undefined ? null : preview.done === undefined ? (
+          <Button onClick={() => void preview.run()} isBusy={preview.isBusy} tone="main">
+            Look whether it can be undone
+          </Button>
+        ) : (
+          <Button onClick={() => void undo.run()} isBusy={undo.isBusy} tone="main">
+            Undo it
+          </Button>
+        )}
+        <Button onClick={onClose}>{undo.done === undefined ? 'Cancel' : 'Close'}</Button>
+      </footer>
+    </Dialog>
+  )
+}

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { freePorts } from '../../../src/development/free-ports.ts'
+import { newIds, type Scene, setScene } from '../../e2e/scene.ts'
+import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+
+let scene: Scene
+let tokens: AdminTokens
+let receiver: Receiver
+let folder: string
+let asking: Record<string, string>
+const running: SluiceProcess[] = []
+
+beforeAll(async () => {
+  receiver = await startReceiver({ '/crm': answer(200), '/bad': answer(500) })
+  tokens = await makeTokens()
+  folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
+  const [port = 0] = await freePorts(1)
+  const hookOf = (path: string) => [{ id: 'main', url: `${receiver.origin}${path}` }]
+  scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [
+        { id: 'crm', sources: ['shop'], sharedSecret: 'only-sluice-has-this', hooks: hookOf('/crm') },
+        { id: 'bad', sources: ['shop'], hooks: hookOf('/bad') },
+      ],
+    },
+    variables: {
+      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
+      SLUICE_ADMIN_PORT: String(port),
+      SLUICE_INDEX_FOLDER: folder,
+      SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1',
+    },
+  })
+  asking = { SLUICE_ADMIN_URL: `http://127.0.0.1:${port}`, SLUICE_ADMIN_TOKEN: tokens.operate }
+  running.push(
+    ...(await Promise.all(
+      ['worker', 'log serve', 'admin'].map((role) => startSluice(scene.variables, { role })),
+    )),
+  )
+})
+
+afterAll(async () => {
+  await Promise.all(running.map((one) => one.kill()))
+  scene.close()
+  await receiver.stop()
+  tokens.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Listening = { readonly lines: string[]; readonly said: string[]; end(): Promise<unknown> }
+
+function listen(...args: string[]): Listening {
+  const env = { PATH: process.env['PATH'], ...asking }
+  const child = spawn(process.execPath, [inject('program'), 'listen', ...args], { env, cwd: folder })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const [lines, said]: [string[], string[]] = [[], []]
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line))
+  createInterface({ input: child.stderr }).on('line', (line) => said.push(line))
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  return {
+    lines,
+    said,
+    end() {
+      child.kill('SIGINT')
+      return ended
+    },
+  }
+}
+
+const requestsOf = (path: string, id: string) =>
+  receiver.requestsTo(path).filter(({ body }) => String(body).includes(id))
+
+test('when the API is away it says so, and goes on where it was', async () => {
+  const [before = '', during = ''] = newIds(2)
+  const listening = listen('--source', 'shop', '--json')
+  await until('it listens', () => listening.said.length > 0)
+  await scene.send('shop', [before])
+  const seen = (id: string) =>
+    listening.lines.filter((line) => JSON.parse(line).messageId === id).map((line) => JSON.parse(line))
+  await until('both attempts are shown', () => seen(before).length === 2)
+  const admin = running.pop()
+  await admin?.terminate()
+  await until('it says that it is interrupted', () =>
+    listening.said.some((line) => line.startsWith('Interrupted: ')),
+  )
+  await scene.send('shop', [during])
+  await until(
+    'both were made',
+    () => requestsOf('/crm', during).length + requestsOf('/bad', during).length === 2,
+  )
+  running.push(await startSluice(scene.variables, { role: 'admin' }))
+  await until('it goes on', () => seen(during).length === 2)
+  expect(listening.said).toContain('Listening again.')
+  const answers = seen(during).map(({ destination, status }) => `${destination} ${status}`)
+  expect(new Set(answers)).toEqual(new Set(['bad 500', 'crm 200']))
+  expect(seen(before)).toHaveLength(2)
+  expect(await listening.end()).toBe(0)
+})
+
+test('a token that may not do this is told, and nothing is tried again', async () => {
+  const { code, stderr } = await runToEnd(['listen'], { ...asking, SLUICE_ADMIN_TOKEN: 'sluice_wrong' })
+  expect([code, stderr]).toEqual([1, expect.stringContaining('answered 401')])
+  const none = await runToEnd(['listen'], { SLUICE_ADMIN_URL: asking['SLUICE_ADMIN_URL'] ?? '' })
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('SLUICE_ADMIN_TOKEN')])
+})
+
+test('a sample goes to the URLs of a destination by the API, and the exit code says what came of it', async () => {
+  const sent = await runToEnd(['trigger', 'audience-enter', '--to', 'crm'], asking)
+  expect([sent.code, sent.stdout]).toEqual([
+    0,
+    expect.stringMatching(/crm got audience-enter .*\n.*status 200/),
+  ])
+  const [, id = ''] = /(sample-audience-enter-[\w-]+)/.exec(sent.stdout) ?? []
+  expect(JSON.parse(String(requestsOf('/crm', id)[0]?.body)).traits).toEqual({ sample_audience: true })
+  const refused = await runToEnd(['trigger', 'track', '--to', 'bad'], asking)
+  expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining('status 500')])
+})
+
+test('a sample of a source takes the whole way', async () => {
+  const { stdout } = await runToEnd(['trigger', 'page', '--source', 'shop', '--json'], scene.variables)
+  const { messageId } = JSON.parse(stdout)
+  await until('it arrives', () => requestsOf('/crm', messageId).length > 0)
+  expect((await runToEnd(['trigger', 'page'], asking)).code).toBe(2)
+})
