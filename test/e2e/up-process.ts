@@ -48,7 +48,7 @@ export async function startUp(folder: string, program = inject('program')): Prom
     'it says where Kafka is, and all that follows',
     () => {
       if (child.exitCode !== null) throw new Error(`it exited with ${child.exitCode}:\n${said}`)
-      return said.includes('Ctrl-C stops it.') && /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1]
+      return said.includes('Ctrl-C stops it.') ? /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1] : undefined
     },
     { timeoutMs: 90_000 },
   )
