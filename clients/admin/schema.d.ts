@@ -2741,7 +2741,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "from": "2026-07-22T15:00:00.000Z"
+                 *       "destination": "erp",
+                 *       "top": 10
                  *     }
                  */
                 "application/json": {
@@ -3664,7 +3665,7 @@ export interface operations {
                  *       "selection": {
                  *         "label": "tenant=acme"
                  *       },
-                 *       "do": "pause",
+                 *       "do": "retry-now",
                  *       "dryRun": true
                  *     }
                  */
@@ -3680,7 +3681,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "do": "pause",
+                     *       "do": "retry-now",
                      *       "isPreview": true,
                      *       "selected": 2,
                      *       "destinations": [
@@ -3689,7 +3690,7 @@ export interface operations {
                      *       "skipped": [
                      *         {
                      *           "destination": "acme.erp",
-                     *           "why": "it is paused already"
+                     *           "why": "The destination \"acme.erp\" is paused in the catalog: what waits is tried when its state becomes on."
                      *         }
                      *       ],
                      *       "unknown": [],
