@@ -1247,6 +1247,13 @@ export interface components {
              * @description When it last told something.
              */
             toldAt: string;
+            /** @description Why it doesn't follow the topic of the catalog. It is null if it does. */
+            catalogTrouble: string | null;
+            /**
+             * Format: date-time
+             * @description When the copy of the catalog was written that it uses instead. It is null if it uses none.
+             */
+            catalogCopyAt: string | null;
         };
         /**
          * @description `failing`: a URL of it fails. `gone`: a URL has answered 410. `auto_paused`: Sluice has paused it. `paced`: messages wait for their turn, or its endpoint takes less than it could get. `unknown`: not all workers tell how it is.
@@ -2984,7 +2991,9 @@ export interface operations {
                      *           "version": "1.0.0",
                      *           "startedAt": "2026-07-28T09:30:00.000Z",
                      *           "units": 12,
-                     *           "toldAt": "2026-07-29T09:30:00.000Z"
+                     *           "toldAt": "2026-07-29T09:30:00.000Z",
+                     *           "catalogTrouble": null,
+                     *           "catalogCopyAt": null
                      *         }
                      *       ],
                      *       "units": {

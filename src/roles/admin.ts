@@ -31,8 +31,9 @@ import { showKafkaClient } from './start/kafka-gauges.ts'
 import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
 import { logCalls } from './log-calls.ts'
-import type { TopicTokens } from './start/catalog-topic.ts'
-import { openCatalog, type RoleCatalog } from './start/open-catalog.ts'
+import type { TopicTokens } from './catalog/followed-topic.ts'
+import { openCatalog } from './catalog/open-catalog.ts'
+import type { RoleCatalog } from './catalog/role-catalog.ts'
 import type { Parts } from './start/parts.ts'
 import { openPauseDesk } from './operations/pause-desk.ts'
 import { FollowedPicture } from './operations/picture.ts'
@@ -129,7 +130,7 @@ export async function startAdminPart({
   const deliveryLog = logCalls({ config, log, desk, catalog, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
-  const catalogDesk = await openDesk({ config, log, parts, role })
+  const catalogDesk = await openDesk({ config, log, parts, role, topic })
   const atDesk = deskCalls(catalogDesk, config, log)
   const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
   const live = new Live({ config, log, catalog, followed, replays: liveReplays(desk, catalog) })
@@ -238,9 +239,13 @@ async function openDesk({
   log,
   parts,
   role,
-}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & { role: KafkaRole }): Promise<OpenedDesk | undefined> {
+  topic,
+}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
+  role: KafkaRole
+  topic: RoleCatalog['topic'] | undefined
+}): Promise<OpenedDesk | undefined> {
   if (config.catalog.source === 'file') return undefined
-  const desk = await openCatalogDesk(config, log, role)
+  const desk = await openCatalogDesk(config, log, role, () => topic?.trouble()?.problem)
   parts.defer(() => within(leaveMs, desk.close()))
   return desk
 }

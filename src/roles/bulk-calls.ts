@@ -49,7 +49,9 @@ export function bulkCalls(options: BulkCallsOptions): Pick<AdminCalls, 'change_d
       const made = await retryMany(desk, { catalog: catalog(), pauses }, chosen.listed, order)
       return answerOf(order, chosen, made)
     }
-    return atDesk(async (opened) => answerOf(order, chosen, await changeMany(opened, chosen.listed, order)))
+    return atDesk(request, async (opened) =>
+      answerOf(order, chosen, await changeMany(opened, chosen.listed, order)),
+    )
   }
 
   return {

@@ -21,8 +21,9 @@ import {
   type TokenOrder,
   untilRead,
 } from './operations/token-desk.ts'
+import { whileInForce } from './catalog-calls.ts'
 import { asked, type Log } from './replay-calls.ts'
-import type { CatalogTopic } from './start/catalog-topic.ts'
+import type { CatalogTopic } from './catalog/followed-topic.ts'
 
 export type TokenCallsOptions = {
   readonly book: TokenBook
@@ -71,8 +72,8 @@ class TokenCalls {
     }
   }
 
-  create({ body, token }: AdminRequest): Promise<AdminAnswer> {
-    return this.#atDesk(async (desk) => {
+  create({ body, token, isInForce }: AdminRequest): Promise<AdminAnswer> {
+    return this.#atDesk(isInForce, async (desk) => {
       const order = this.#orderOf(body, token)
       if ('status' in order) return order
       const { token: text, kept, answer } = await makeToken(desk, order)
@@ -84,9 +85,9 @@ class TokenCalls {
     })
   }
 
-  remove({ params, token: { name: by, scope } }: AdminRequest): Promise<AdminAnswer> {
+  remove({ params, token: { name: by, scope }, isInForce }: AdminRequest): Promise<AdminAnswer> {
     const { token: name = '' } = params
-    return this.#atDesk(async (desk) => {
+    return this.#atDesk(isInForce, async (desk) => {
       const isOfFile = this.#options.book.ofFile.some((one) => one.name === name)
       if (isOfFile && !isScoped(scope)) return problem('conflict', ofFile(name))
       const token = this.#seenBy(scope).find((one) => one.name === name)
@@ -150,10 +151,13 @@ class TokenCalls {
     return { hasEnded: book.hasEnded(token), lastUsedAt: isoOrNull(book.lastUsedMs(token)) }
   }
 
-  #atDesk(work: (desk: Pick<OpenedDesk, 'change'>) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+  #atDesk(
+    isInForce: () => boolean,
+    work: (desk: Pick<OpenedDesk, 'change'>) => Promise<AdminAnswer>,
+  ): Promise<AdminAnswer> {
     const { desk, config, log } = this.#options
     if (desk === undefined) return Promise.resolve(problem('conflict', onlyInTopic(config)))
-    return asked(log, work(desk), (answer) => answer, unanswered)
+    return asked(log, work(whileInForce(desk, isInForce)), (answer) => answer, unanswered)
   }
 }
 

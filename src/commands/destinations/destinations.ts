@@ -9,7 +9,7 @@ import { destinationData, listDestinations, type ListQuery } from '../../roles/o
 import { assess, type AssessedDestination, assessOne } from '../../roles/operations/destination-conditions.ts'
 import { pausesOf } from '../../roles/operations/known-pauses.ts'
 import { type Picture, readPicture } from '../../roles/operations/picture.ts'
-import { readCatalog } from '../../roles/start/open-catalog.ts'
+import { readCatalog } from '../../roles/catalog/open-catalog.ts'
 import {
   knownWithinMs,
   openPauseDesk,

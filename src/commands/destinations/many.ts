@@ -4,7 +4,7 @@ import { type BulkDone, changeMany, mostOfBulk, type Skipped } from '../../roles
 import { refusalText } from '../../roles/operations/catalog-desk.ts'
 import { assess, type AssessedDestination } from '../../roles/operations/destination-conditions.ts'
 import { listDestinations } from '../../roles/operations/destination-list.ts'
-import { readCatalog } from '../../roles/start/open-catalog.ts'
+import { readCatalog } from '../../roles/catalog/open-catalog.ts'
 import { counted } from '../../roles/start/progress.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { atCatalogDesk } from '../command/catalog-desk.ts'
