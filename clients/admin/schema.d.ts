@@ -2748,7 +2748,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "from": "2026-07-22T15:00:00.000Z"
+                 *       "destination": "erp",
+                 *       "top": 10
                  *     }
                  */
                 "application/json": {
@@ -3673,7 +3674,7 @@ export interface operations {
                  *       "selection": {
                  *         "label": "tenant=acme"
                  *       },
-                 *       "do": "pause",
+                 *       "do": "retry-now",
                  *       "dryRun": true
                  *     }
                  */
@@ -3689,7 +3690,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "do": "pause",
+                     *       "do": "retry-now",
                      *       "isPreview": true,
                      *       "selected": 2,
                      *       "destinations": [
@@ -3698,7 +3699,7 @@ export interface operations {
                      *       "skipped": [
                      *         {
                      *           "destination": "acme.erp",
-                     *           "why": "it is paused already"
+                     *           "why": "The destination \"acme.erp\" is paused in the catalog: what waits is tried when its state becomes on."
                      *         }
                      *       ],
                      *       "unknown": [],

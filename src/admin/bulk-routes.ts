@@ -75,7 +75,7 @@ export const bulkRoute: AdminRoute = {
         dryRun: { type: 'boolean', description: 'If it is true, nothing is changed.' },
       },
     },
-    example: { selection: { label: 'tenant=acme' }, do: 'pause', dryRun: true },
+    example: { selection: { label: 'tenant=acme' }, do: 'retry-now', dryRun: true },
   },
   status: 200,
   answer: {
@@ -86,11 +86,16 @@ export const bulkRoute: AdminRoute = {
       properties: doneProperties,
     },
     example: {
-      do: 'pause',
+      do: 'retry-now',
       isPreview: true,
       selected: 2,
       destinations: ['acme.crm'],
-      skipped: [{ destination: 'acme.erp', why: 'it is paused already' }],
+      skipped: [
+        {
+          destination: 'acme.erp',
+          why: 'The destination "acme.erp" is paused in the catalog: what waits is tried when its state becomes on.',
+        },
+      ],
       unknown: [],
       revision: null,
     },

@@ -401,7 +401,7 @@ export const logRoutes: readonly AdminRoute[] = [
           },
         },
       },
-      example: { from: '2026-07-22T15:00:00.000Z' },
+      example: { destination: 'erp', top: 10 },
     },
     status: 200,
     answer: {
