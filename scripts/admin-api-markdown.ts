@@ -21,9 +21,9 @@ const withScope = {
  * around it.
  */
 export function adminApiMarkdown(page: string): string {
-  const rows = adminRoutes.map(({ method, path, right, scope, summary }) => [
+  const rows = adminRoutes.map(({ method, path, right, scope, showsContent, summary }) => [
     `\`${method} ${path}\``,
-    `\`${right}\``,
+    showsContent === true ? `\`${right}\`, content` : `\`${right}\``,
     withScope[scope],
     summary,
   ])

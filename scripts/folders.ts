@@ -270,6 +270,7 @@ const parts: Readonly<Record<string, Folder>> = {
   'catalog-log': {
     about: 'the catalog in a Kafka topic: signed records, sealed secrets, changes that are compared first',
     imports: ['async', 'catalog', 'kafka', 'message'],
+    packages: ['classic-level'],
   },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',
@@ -373,25 +374,37 @@ export const folders: Readonly<Record<string, Folder>> = {
           'what each role does at its start: settings, Kafka, telemetry, the parts that stop in reverse order',
         imports: [],
       },
+      catalog: {
+        about: 'the catalog of a role: read from its file or its topic, followed, and kept on disk',
+        imports: ['start'],
+      },
+      content: {
+        about: 'what messages contain, read from Kafka for those who may see it',
+        imports: ['start'],
+      },
       operations: {
         about: 'what commands and the admin API do: destinations, replays, searches',
-        imports: ['start'],
+        imports: ['start', 'catalog'],
+      },
+      bulk: {
+        about: 'what is done to many destinations at once',
+        imports: ['operations'],
       },
       member: {
         about: "the parts of a worker's member",
-        imports: ['start', 'operations'],
+        imports: ['start', 'catalog', 'operations'],
       },
       console: {
         about: 'the sign-in to the console, and where sessions are kept',
-        imports: ['start', 'operations'],
+        imports: ['start', 'catalog', 'operations'],
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'operations', 'member', 'console'],
+        imports: ['start', 'catalog', 'content', 'operations', 'bulk', 'member', 'console'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',
-        imports: ['start', '.'],
+        imports: ['start', 'catalog', '.'],
       },
     },
   },

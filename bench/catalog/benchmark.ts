@@ -32,11 +32,13 @@ const waitMs = 120_000
  */
 export async function runCatalogBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const puts = settings.destinations ?? putsAtOnce
-  const [small, large] = sizes.map((size) => {
-    const one = loadCatalog(size)
+  const loaded = []
+  for (const size of sizes) {
+    const one = await loadCatalog(size)
     say(`${size} destinations: ${JSON.stringify(one)}`)
-    return one
-  })
+    loaded.push(one)
+  }
+  const [small, large] = loaded
   const live = await measureLive(puts)
   const figures = {
     load_s: round(small?.cpuS ?? NaN, 2),

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import process from 'node:process'
 import { readConfig } from '../../src/config/read.ts'
-import { readCatalogTopic } from '../../src/roles/start/catalog-topic.ts'
+import { readCatalogTopic } from '../../src/roles/catalog/followed-topic.ts'
 import type { FollowerCommand, FollowerNews } from './follower-process.ts'
 
 /**

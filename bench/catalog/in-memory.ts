@@ -24,7 +24,7 @@ const installation = 'bench'
 const changes = 50
 
 /** Loads a catalog from the records of its topic, and then changes one destination after the other. */
-export function loadCatalog(destinations: number): Loaded {
+export async function loadCatalog(destinations: number): Promise<Loaded> {
   const read = readKeys(newKeyLine())
   if (!read.ok) throw new BenchmarkFailure(read.problem)
   const { keys } = read
@@ -65,7 +65,7 @@ export function loadCatalog(destinations: number): Loaded {
       const set = log.take(record)
       if (set === undefined) continue
       const earlier = { read: catalog, catalog: inForce }
-      catalog = entries.next(catalog, [set])
+      catalog = await entries.next(catalog, [set])
       inForce = withChangedSince(earlier, catalog, keep)
       stateCountsOf(inForce)
       const ids = changedDestinations(earlier.catalog, inForce)

@@ -154,7 +154,7 @@ export interface paths {
         };
         /**
          * What became of a message
-         * @description Returns each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `sluice log find` shows it. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         * @description Returns each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `/v1/log/messages/{message}/content` shows it. Needs the right `read`. For a token with a scope, there is only what its scope holds.
          */
         get: operations["show_message"];
         put?: never;
@@ -199,6 +199,66 @@ export interface paths {
          * @description Counts the states for which all given conditions hold, in ascending order of the minutes. Minutes without such a state are left out. Records count with their weights, so deliveries without a record of their own are counted too. With `step` or `groupBy`, the answer has `times`, `groups` and `others` instead of `minutes`: a list of numbers for each group, so 10,000 destinations fit into one answer. Needs the right `read`. For a token with a scope, there is only what its scope holds.
          */
         post: operations["count_log"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/dead-letters/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count dead letters by destination and reason
+         * @description Counts what has become a dead letter in the time range, by the delivery log. It does not know which of them a replay has sent since: the preview of a replay counts what is left. Times are those of steps, whose length depends on the time range. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["summarize_dead_letters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/log/messages/{message}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a message contains
+         * @description Reads the records of `events` that brought the message, as long as Kafka has them: the first ten, if it was sent several times. `requests` has what its destinations are sent, by the catalog as it is now. A message that was made from a change of an audience or from a deletion has no body here. The call is in the audit trail. Needs the right `read`, and that the token sees content. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["show_content"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/{source}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the last events of a source
+         * @description Reads the topic of the events from its end backwards, for eight seconds and 200,000 records of all sources at most. The values are as their producers wrote them, before they are checked. There are at most 2 MB of them. The call is in the audit trail. Needs the right `read`, and that the token sees content. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_source_events"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -359,6 +419,26 @@ export interface paths {
          * @description Workers make dead letters of the messages of a destination that wait now, in its queue and on the retry topics. Their `reason` is `dropped`, and a replay sends them after all. Requests in flight end as they would. Messages that come later are not dropped. Messages far behind the oldest message of a retry topic keep their next try. Ask with `dryRun` first: it says how many wait. Needs the right `operate`. For a token with a scope, other destinations do not exist.
          */
         post: operations["drop_destination"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/destinations/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Do the same to many destinations
+         * @description Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["change_destinations"];
         delete?: never;
         options?: never;
         head?: never;
@@ -705,6 +785,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/catalog/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make many sources and destinations as they are given, in one change
+         * @description As `sluice apply -f` does: objects that are not named stay as they are. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with `dryRun` first. An object that somebody changes at the same moment refuses the change. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. A token with a scope may not use it.
+         */
+        post: operations["apply_catalog"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -1033,7 +1133,7 @@ export interface components {
             /** @description A keyed hash of the user. It is null if no key is set. */
             user: string | null;
             replay: string | null;
-            /** @description The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. */
+            /** @description The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token does not see content. */
             answer: string | null;
         };
         LogDelivery: {
@@ -1074,6 +1174,65 @@ export interface components {
             failed: number[];
             dead: number[];
         };
+        DeadLetterGroup: {
+            /** @description It is null if the message came to no destination. */
+            destination: string | null;
+            /** @description Why the deliveries were given up. */
+            reason: string;
+            count: number;
+            /**
+             * Format: date-time
+             * @description The beginning of the step that has the first of them.
+             */
+            firstAt: string;
+            /**
+             * Format: date-time
+             * @description The end of the step that has the last of them, or of the time range.
+             */
+            lastAt: string;
+        };
+        MessageEvent: {
+            origin: {
+                topic: string;
+                partition: number;
+                offset: number;
+            };
+            /** @description When Kafka got the record. */
+            at: string | null;
+            source: string | null;
+            /** @description The body as it is sent, byte for byte. If the message was refused, it is as its producer wrote it. */
+            body: string | null;
+            /** @description Why the body is not shown, or why the message was refused. It is null if there is nothing to say. */
+            note: string | null;
+        };
+        MessageRequest: {
+            destination: string;
+            hook: string;
+            method: string;
+            /** @description The scheme, host and port of the URL. */
+            origin: string;
+            headers: {
+                name: string;
+                /** @description It is null for signatures, for times, for the number of the try, and for headers of the catalog, which may be secrets. */
+                value: string | null;
+            }[];
+        };
+        SourceEvent: {
+            origin: {
+                topic: string;
+                partition: number;
+                offset: number;
+            };
+            /**
+             * Format: date-time
+             * @description When Kafka got the record.
+             */
+            at: string;
+            /** @description The value of the record, as its producer wrote it. */
+            body: string | null;
+            /** @description Why the body is not shown, or why the message was refused. It is null if there is nothing to say. */
+            note: string | null;
+        };
         Worker: {
             /** @description The host and the process id. */
             name: string;
@@ -1088,6 +1247,13 @@ export interface components {
              * @description When it last told something.
              */
             toldAt: string;
+            /** @description Why it doesn't follow the topic of the catalog. It is null if it does. */
+            catalogTrouble: string | null;
+            /**
+             * Format: date-time
+             * @description When the copy of the catalog was written that it uses instead. It is null if it uses none.
+             */
+            catalogCopyAt: string | null;
         };
         /**
          * @description `failing`: a URL of it fails. `gone`: a URL has answered 410. `auto_paused`: Sluice has paused it. `paced`: messages wait for their turn, or its endpoint takes less than it could get. `unknown`: not all workers tell how it is.
@@ -1283,6 +1449,45 @@ export interface components {
              */
             cause: "failing" | "gone";
         };
+        BulkOrder: {
+            selection: {
+                /** @description Such as `tenant=acme`. */
+                label?: string;
+                /** @description A state or a condition, as in the list of destinations. */
+                state?: string;
+                /** @description A text that the id, the name or the host has, in upper or lower case. */
+                search?: string;
+                source?: string;
+                destinations?: string[];
+            };
+            /** @enum {unknown} */
+            do: "pause" | "resume" | "retry-now" | "label";
+            /** @description With `label`: the labels that are set, and those that are removed (null). */
+            labels?: {
+                [key: string]: string | null;
+            };
+            /** @description If it is true, nothing is changed. */
+            dryRun?: boolean;
+        };
+        BulkDone: {
+            do: string;
+            /** @description It is true if nothing was changed. */
+            isPreview: boolean;
+            /** @description How many destinations are selected. */
+            selected: number;
+            /** @description Those to which it is done. */
+            destinations: string[];
+            /** @description Those to which it is not done. */
+            skipped: {
+                destination: string;
+                /** @description The reason, for people. */
+                why: string;
+            }[];
+            /** @description Those of `selection.destinations` that do not exist. */
+            unknown: string[];
+            /** @description The number of the change of the catalog, by which it can be undone. It is null if there was none. */
+            revision: number | null;
+        };
         ObjectChanged: {
             /** @enum {string} */
             what: "created" | "changed" | "removed" | "unchanged";
@@ -1304,6 +1509,8 @@ export interface components {
             name: string;
             /** @enum {unknown} */
             right: "read" | "operate" | "admin";
+            /** @description Whether the token sees what messages contain, and what endpoints have answered. */
+            content: boolean;
             scope: components["schemas"]["Scope"];
             /**
              * Format: date-time
@@ -1380,7 +1587,7 @@ export interface components {
             /** @description The name of a token, a user of the command line, or a worker. */
             by: string;
             /** @enum {unknown} */
-            action: "created" | "begun" | "taken_over" | "stopped" | "resumed" | "done" | "destination_resumed" | "destination_retried" | "destination_dropped" | "catalog_changed" | "destination_tested" | "user_searched" | "tokens_changed";
+            action: "created" | "begun" | "taken_over" | "stopped" | "resumed" | "done" | "destination_resumed" | "destination_retried" | "destination_dropped" | "catalog_changed" | "destination_tested" | "user_searched" | "content_read" | "tokens_changed";
             replay: string | null;
             /** @description The destination that was resumed or tested, or whose messages were tried at once or given up. */
             destination: string | null;
@@ -1544,8 +1751,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description A condition is needed */
-        NoCondition: {
+        /** @description The change has faults */
+        Faulty: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1553,8 +1760,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The change has faults */
-        Faulty: {
+        /** @description A condition is needed */
+        NoCondition: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1589,6 +1796,10 @@ export type LogRecord = components['schemas']['LogRecord'];
 export type LogDelivery = components['schemas']['LogDelivery'];
 export type LogMinute = components['schemas']['LogMinute'];
 export type LogGroup = components['schemas']['LogGroup'];
+export type DeadLetterGroup = components['schemas']['DeadLetterGroup'];
+export type MessageEvent = components['schemas']['MessageEvent'];
+export type MessageRequest = components['schemas']['MessageRequest'];
+export type SourceEvent = components['schemas']['SourceEvent'];
 export type Worker = components['schemas']['Worker'];
 export type Condition = components['schemas']['Condition'];
 export type Attention = components['schemas']['Attention'];
@@ -1598,6 +1809,8 @@ export type Health = components['schemas']['Health'];
 export type ListedDestination = components['schemas']['ListedDestination'];
 export type HookTrial = components['schemas']['HookTrial'];
 export type PausedDestination = components['schemas']['PausedDestination'];
+export type BulkOrder = components['schemas']['BulkOrder'];
+export type BulkDone = components['schemas']['BulkDone'];
 export type ObjectChanged = components['schemas']['ObjectChanged'];
 export type ListedSource = components['schemas']['ListedSource'];
 export type ListedToken = components['schemas']['ListedToken'];
@@ -1622,8 +1835,8 @@ export type ResponseNotFound = components['responses']['NotFound'];
 export type ResponseUnavailableOrLogUnavailable = components['responses']['UnavailableOrLogUnavailable'];
 export type ResponseAnswerTooLarge = components['responses']['AnswerTooLarge'];
 export type ResponseOutdated = components['responses']['Outdated'];
-export type ResponseNoCondition = components['responses']['NoCondition'];
 export type ResponseFaulty = components['responses']['Faulty'];
+export type ResponseNoCondition = components['responses']['NoCondition'];
 export type ResponseFaultyOrOtherRequest = components['responses']['FaultyOrOtherRequest'];
 export type $defs = Record<string, never>;
 export interface operations {
@@ -1650,6 +1863,7 @@ export interface operations {
                      *       "token": {
                      *         "name": "ann",
                      *         "right": "operate",
+                     *         "content": true,
                      *         "scope": "all",
                      *         "expiresAt": null
                      *       }
@@ -1664,6 +1878,8 @@ export interface operations {
                             name: string;
                             /** @enum {unknown} */
                             right: "read" | "operate" | "admin";
+                            /** @description Whether the token sees what messages contain, and what endpoints have answered. */
+                            content: boolean;
                             scope: components["schemas"]["Scope"];
                             /** Format: date-time */
                             expiresAt: string | null;
@@ -2521,6 +2737,235 @@ export interface operations {
             503: components["responses"]["UnavailableOrLogUnavailable"];
         };
     };
+    summarize_dead_letters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": "2026-07-22T15:00:00.000Z"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The beginning of the time range, which is included, in ISO 8601. Without a zone, it is in UTC. The default is a day ago. The range has 31 days at most. */
+                    from?: string;
+                    /** @description The end of the time range, which is excluded, in ISO 8601. Without a zone, it is in UTC. The default is now. */
+                    to?: string;
+                    destination?: string;
+                    source?: string;
+                    reason?: string;
+                    /** @description The most groups: those with most dead letters. The default is 100. */
+                    top?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-07-22T15:00:00.000Z",
+                     *       "to": "2026-07-23T15:00:00.000Z",
+                     *       "stepSeconds": 60,
+                     *       "groups": [
+                     *         {
+                     *           "destination": "erp",
+                     *           "reason": "expired",
+                     *           "count": 27778,
+                     *           "firstAt": "2026-07-23T14:00:00.000Z",
+                     *           "lastAt": "2026-07-23T14:31:00.000Z"
+                     *         }
+                     *       ],
+                     *       "others": 0
+                     *     }
+                     */
+                    "application/json": {
+                        /** Format: date-time */
+                        from: string;
+                        /** Format: date-time */
+                        to: string;
+                        /** @description The length of a step. */
+                        stepSeconds: number;
+                        /** @description Those with most dead letters come first. */
+                        groups: components["schemas"]["DeadLetterGroup"][];
+                        /** @description How many groups are left out. */
+                        others: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["AnswerTooLarge"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["UnavailableOrLogUnavailable"];
+        };
+    };
+    show_content: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `messageId`. If it has slashes, which some proxies refuse, use the search instead.
+                 * @example order-4711
+                 */
+                message: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "messageId": "order-4711",
+                     *       "events": [
+                     *         {
+                     *           "origin": {
+                     *             "topic": "sluice.events",
+                     *             "partition": 3,
+                     *             "offset": 182004
+                     *           },
+                     *           "at": "2026-07-23T14:03:12.402Z",
+                     *           "source": "shop",
+                     *           "body": "{\"type\":\"track\",\"userId\":\"u1\",\"event\":\"Order Completed\",\"messageId\":\"order-4711\",\"timestamp\":\"2026-07-23T14:03:12.402Z\",\"context\":{},\"properties\":{\"total\":30},\"version\":1}",
+                     *           "note": null
+                     *         }
+                     *       ],
+                     *       "requests": [
+                     *         {
+                     *           "destination": "erp",
+                     *           "hook": "main",
+                     *           "method": "POST",
+                     *           "origin": "https://erp.example.com",
+                     *           "headers": [
+                     *             {
+                     *               "name": "User-Agent",
+                     *               "value": "Sluice/1.0"
+                     *             },
+                     *             {
+                     *               "name": "Content-Type",
+                     *               "value": "application/json"
+                     *             },
+                     *             {
+                     *               "name": "X-Api-Key",
+                     *               "value": null
+                     *             },
+                     *             {
+                     *               "name": "X-Signature",
+                     *               "value": null
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        messageId: string;
+                        events: components["schemas"]["MessageEvent"][];
+                        requests: components["schemas"]["MessageRequest"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            422: components["responses"]["AnswerTooLarge"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["UnavailableOrLogUnavailable"];
+        };
+    };
+    list_source_events: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most events of the answer, 1 to 100; default 20.
+                 * @example 20
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a source.
+                 * @example shop
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "origin": {
+                     *             "topic": "sluice.events",
+                     *             "partition": 3,
+                     *             "offset": 182004
+                     *           },
+                     *           "at": "2026-07-23T14:03:12.402Z",
+                     *           "body": "{\"type\":\"track\",\"userId\":\"u1\",\"event\":\"Order Completed\",\"messageId\":\"order-4711\",\"timestamp\":\"2026-07-23T14:03:12.402Z\",\"context\":{},\"properties\":{\"total\":30},\"version\":1}",
+                     *           "note": null
+                     *         }
+                     *       ],
+                     *       "lookedAt": 412,
+                     *       "isAll": false
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The newest is the first. */
+                        events: components["schemas"]["SourceEvent"][];
+                        /** @description How many records were read, of all sources. */
+                        lookedAt: number;
+                        /** @description It is false if there may be earlier events of the source. */
+                        isAll: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     show_status: {
         parameters: {
             query?: never;
@@ -2545,7 +2990,9 @@ export interface operations {
                      *           "version": "1.0.0",
                      *           "startedAt": "2026-07-28T09:30:00.000Z",
                      *           "units": 12,
-                     *           "toldAt": "2026-07-29T09:30:00.000Z"
+                     *           "toldAt": "2026-07-29T09:30:00.000Z",
+                     *           "catalogTrouble": null,
+                     *           "catalogCopyAt": null
                      *         }
                      *       ],
                      *       "units": {
@@ -3212,6 +3659,71 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    change_destinations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "selection": {
+                 *         "label": "tenant=acme"
+                 *       },
+                 *       "do": "pause",
+                 *       "dryRun": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkOrder"];
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "do": "pause",
+                     *       "isPreview": true,
+                     *       "selected": 2,
+                     *       "destinations": [
+                     *         "acme.crm"
+                     *       ],
+                     *       "skipped": [
+                     *         {
+                     *           "destination": "acme.erp",
+                     *           "why": "it is paused already"
+                     *         }
+                     *       ],
+                     *       "unknown": [],
+                     *       "revision": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BulkDone"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     show_destination: {
         parameters: {
             query?: never;
@@ -3810,6 +4322,7 @@ export interface operations {
                      *             "label": "tenant=acme"
                      *           },
                      *           "expiresAt": "2026-10-27T09:30:00.000Z",
+                     *           "content": true,
                      *           "createdBy": "ann",
                      *           "createdAt": "2026-07-29T09:30:00.000Z",
                      *           "hasEnded": false,
@@ -3864,6 +4377,8 @@ export interface operations {
                     name: string;
                     /** @enum {unknown} */
                     right: "read" | "operate" | "admin";
+                    /** @description Whether the token sees what messages contain, and what endpoints have answered. Absent: it does with the rights `operate` and `admin`, if the token of the request does. */
+                    content?: boolean;
                     scope: components["schemas"]["Scope"];
                     /** @description When it ends, in ISO 8601. Absent: in 90 days, or with the token of the request. null: it has no end. */
                     expiresAt?: string | null;
@@ -3886,6 +4401,7 @@ export interface operations {
                      *         "label": "tenant=acme"
                      *       },
                      *       "expiresAt": "2026-10-27T09:30:00.000Z",
+                     *       "content": true,
                      *       "createdBy": "ann",
                      *       "createdAt": "2026-07-29T09:30:00.000Z"
                      *     }
@@ -3896,6 +4412,8 @@ export interface operations {
                         name: string;
                         /** @enum {unknown} */
                         right: "read" | "operate" | "admin";
+                        /** @description Whether the token sees what messages contain, and what endpoints have answered. */
+                        content: boolean;
                         scope: components["schemas"]["Scope"];
                         /**
                          * Format: date-time
@@ -4772,6 +5290,98 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
             422: components["responses"]["FaultyOrOtherRequest"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    apply_catalog: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `true`: judge the change, and change nothing.
+                 * @example true
+                 */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "destinations": [
+                 *         {
+                 *           "id": "crm",
+                 *           "sources": [
+                 *             "shop"
+                 *           ],
+                 *           "hooks": [
+                 *             {
+                 *               "url": "https://crm.example.com/hook"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    sources?: components["schemas"]["Source"][];
+                    destinations?: components["schemas"]["Destination"][];
+                    /** @description A label, such as `tenant=acme`: objects that have it and are not in the body are removed. */
+                    prune?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "isPreview": false,
+                     *       "revision": 1785317405,
+                     *       "count": 1,
+                     *       "objects": [
+                     *         {
+                     *           "object": "destination/crm",
+                     *           "what": "created"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description It is true if nothing was changed. */
+                        isPreview: boolean;
+                        /** @description The number of the last change of the catalog. */
+                        revision: number;
+                        /** @description How many objects are made, changed or removed. */
+                        count: number;
+                        objects: {
+                            /** @description The kind and the id of the object. */
+                            object: string;
+                            /** @enum {string} */
+                            what: "created" | "changed" | "removed";
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Outdated"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];

@@ -12,6 +12,8 @@ export type AdminRoute = {
   readonly path: string
   readonly right: AdminRight
   readonly scope: RouteScope
+  /** True if it shows what messages contain: then the token must see content (`Token.seesContent`). */
+  readonly showsContent?: true
   /** True: it needs no token, because it judges what it is given itself. */
   readonly isOpen?: true
   /** True: the answer has server-sent events, and no end. */
@@ -24,6 +26,8 @@ export type AdminRoute = {
   readonly headers?: Readonly<Record<string, Parameter>>
   /** `documented`: the schema in the OpenAPI document, if the call itself checks more than `schema`. */
   readonly body?: { readonly schema: object; readonly documented?: object; readonly example: object }
+  /** Limit on the body, in bytes, if it is not the usual one. Few such bodies are taken at the same time. */
+  readonly maxBodyBytes?: number
   /** 204: the answer has no body. */
   readonly status: 200 | 201 | 204
   readonly answer: { readonly schema: object; readonly example: object }
@@ -59,19 +63,23 @@ export type AdminCall =
   | 'stop_replay'
   | 'resume_replay'
   | 'show_message'
+  | 'show_content'
   | 'search_log'
   | 'count_log'
+  | 'summarize_dead_letters'
   | 'show_log'
   | 'list_destinations'
   | 'show_status'
   | 'show_destination_health'
   | 'test_destination'
+  | 'change_destinations'
   | 'list_paused'
   | 'resume_destination'
   | 'retry_destination'
   | 'drop_destination'
   | 'list_audit'
   | 'list_sources'
+  | 'list_source_events'
   | 'sign_in'
   | 'show_session'
   | 'sign_out'
@@ -86,6 +94,7 @@ export type AdminCall =
   | 'list_catalog_changes'
   | 'show_catalog_change'
   | 'undo_catalog_change'
+  | 'apply_catalog'
   | 'rotate_secret'
   | 'end_secret'
   | `${'show' | 'put' | 'patch' | 'remove'}_${'destination' | 'source'}`

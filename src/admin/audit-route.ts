@@ -41,6 +41,7 @@ const auditSchema = {
               'catalog_changed',
               'destination_tested',
               'user_searched',
+              'content_read',
               'tokens_changed',
             ],
           },

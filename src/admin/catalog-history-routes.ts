@@ -1,5 +1,5 @@
 import type { AdminRoute, Parameter } from './admin-route.ts'
-import { dryRun } from './catalog-routes.ts'
+import { dryRun, keepsSecrets } from './catalog-routes.ts'
 import { idempotent } from './idempotency.ts'
 import { limited } from './limited.ts'
 
@@ -67,6 +67,13 @@ function listOfObjects(properties: object): object {
 
 const masked =
   'Secrets and the values of headers are shown as `${kept:…}`, and the paths of URLs only to tokens with the right `admin`.'
+
+const prune = {
+  type: 'string',
+  minLength: 3,
+  maxLength: 200,
+  description: 'A label, such as `tenant=acme`: objects that have it and are not in the body are removed.',
+}
 
 const list: AdminRoute = {
   call: 'list_catalog_changes',
@@ -178,4 +185,59 @@ const undo: AdminRoute = {
   problems: ['not_found', 'conflict', 'outdated', 'other_request', 'faulty'],
 }
 
-export const catalogHistoryRoutes: readonly AdminRoute[] = [list, show, undo]
+const apply: AdminRoute = {
+  call: 'apply_catalog',
+  method: 'POST',
+  path: '/v1/catalog/apply',
+  right: 'admin',
+  scope: 'installation',
+  summary: 'Make many sources and destinations as they are given, in one change',
+  description: `As \`sluice apply -f\` does: objects that are not named stay as they are. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with \`dryRun\` first. An object that somebody changes at the same moment refuses the change. ${keepsSecrets}`,
+  query: { dryRun },
+  maxBodyBytes: 8 * 1_024 ** 2,
+  body: {
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        sources: { type: 'array', items: { type: 'object' }, maxItems: 5_000 },
+        destinations: { type: 'array', items: { type: 'object' }, maxItems: 5_000 },
+        prune,
+      },
+    },
+    documented: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        sources: { type: 'array', items: { $ref: '#/components/schemas/Source' }, maxItems: 5_000 },
+        destinations: { type: 'array', items: { $ref: '#/components/schemas/Destination' }, maxItems: 5_000 },
+        prune,
+      },
+    },
+    example: {
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: 'https://crm.example.com/hook' }] }],
+    },
+  },
+  status: 200,
+  answer: {
+    schema: {
+      type: 'object',
+      required: ['isPreview', 'revision', 'count', 'objects'],
+      properties: {
+        isPreview: { type: 'boolean', description: 'It is true if nothing was changed.' },
+        revision: { type: 'integer', description: 'The number of the last change of the catalog.' },
+        count: { type: 'integer', description: 'How many objects are made, changed or removed.' },
+        objects: listOfObjects(named),
+      },
+    },
+    example: {
+      isPreview: false,
+      revision: 1_785_317_405,
+      count: 1,
+      objects: [{ object: 'destination/crm', what: 'created' }],
+    },
+  },
+  problems: ['not_found', 'conflict', 'outdated', 'faulty'],
+}
+
+export const catalogHistoryRoutes: readonly AdminRoute[] = [list, show, undo, apply]

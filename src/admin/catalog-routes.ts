@@ -58,7 +58,7 @@ const source: Kind = {
   example: { id: 'shop', name: 'Web shop', writeKeys: ['wk_shop'] },
 }
 
-const keepsSecrets =
+export const keepsSecrets =
   'Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is.'
 
 function routesOf(of: Kind): readonly AdminRoute[] {

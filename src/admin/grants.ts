@@ -35,9 +35,14 @@ const ofEach: ReadonlySet<AdminCall> = new Set(['health', 'show_session', 'sign_
 
 /** Returns true if a token may use a route, whatever the route is asked for. */
 export function mayUse(
-  token: Pick<Token, 'right' | 'grants'>,
-  { call, right }: { readonly call: AdminCall; readonly right: AdminRight },
+  token: Pick<Token, 'right' | 'grants' | 'seesContent'>,
+  {
+    call,
+    right,
+    showsContent = false,
+  }: { readonly call: AdminCall; readonly right: AdminRight; readonly showsContent?: boolean },
 ): boolean {
+  if (showsContent && !token.seesContent) return false
   if (token.grants === undefined) return mayDo(token, right)
   return ofEach.has(call) || [...token.grants].some((grant) => callsOf[grant].includes(call))
 }

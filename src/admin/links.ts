@@ -101,6 +101,7 @@ export class LinkBook {
       // No token has such a name, so a link that is named like one can't be taken for it in the audit trail.
       name: `${linkPrefix}${link.name}`,
       right: 'read',
+      seesContent: false,
       grants: new Set(link.grants),
       digest: Buffer.from(hash, 'hex'),
       scope: link.scope,

@@ -82,7 +82,7 @@ const recordProperties = {
   answer: {
     ...text,
     description:
-      'The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on.',
+      'The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token does not see content.',
   },
 }
 const recordSchema = {
@@ -132,7 +132,7 @@ const groupingProperties = {
     description: 'The length of a step. There may be 1,500 steps. The default is 1m.',
   },
   groupBy: {
-    enum: [...groupings],
+    enum: groupings.filter((by) => by !== 'dead'),
     description:
       '`status`: by the status of answers, or by the outcome of requests without an answer. `all`, which is the default with `step`: all are one group.',
   },
@@ -159,6 +159,14 @@ const groupedProperties = {
     },
   },
   others: { ...count, description: 'How many groups are left out.' },
+}
+
+const deadProperties = {
+  destination: { ...text, description: 'It is null if the message came to no destination.' },
+  reason: { type: 'string', description: 'Why the deliveries were given up.' },
+  count,
+  firstAt: { ...time, description: 'The beginning of the step that has the first of them.' },
+  lastAt: { ...time, description: 'The end of the step that has the last of them, or of the time range.' },
 }
 
 const at = '2026-07-23T14:03:12.481Z'
@@ -202,6 +210,14 @@ const parked = {
 const failures = { destination: 'erp', isFailed: true, from: '2026-07-23T14:00:00.000Z' }
 const range = { from: '2026-07-23T14:00:00.000Z', to: '2026-07-23T15:00:00.000Z' }
 
+export const ofMessage = {
+  message: {
+    schema: { type: 'string', minLength: 1, maxLength: 1_000 },
+    description: 'The `messageId`. If it has slashes, which some proxies refuse, use the search instead.',
+    example: 'order-4711',
+  },
+} as const
+
 export const logRoutes: readonly AdminRoute[] = [
   {
     call: 'show_log',
@@ -240,14 +256,8 @@ export const logRoutes: readonly AdminRoute[] = [
     scope: 'within',
     summary: 'What became of a message',
     description:
-      'Returns each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `sluice log find` shows it.',
-    params: {
-      message: {
-        schema: { type: 'string', minLength: 1, maxLength: 1_000 },
-        description: 'The `messageId`. If it has slashes, which some proxies refuse, use the search instead.',
-        example: 'order-4711',
-      },
-    },
+      'Returns each delivery of the message, from its first state to its last. The log does not have the content of the message: `origin` names the record of Kafka that has it, and `/v1/log/messages/{message}/content` shows it.',
+    params: ofMessage,
     status: 200,
     answer: {
       schema: {
@@ -356,6 +366,79 @@ export const logRoutes: readonly AdminRoute[] = [
             durationMs: { p50: 31.2, p95: 104, p99: 880 },
           },
         ],
+      },
+    },
+    problems: ['answer_too_large', 'busy', 'log_unavailable'],
+  },
+  {
+    call: 'summarize_dead_letters',
+    method: 'POST',
+    path: '/v1/dead-letters/summary',
+    right: 'read',
+    scope: 'within',
+    summary: 'Count dead letters by destination and reason',
+    description:
+      'Counts what has become a dead letter in the time range, by the delivery log. It does not know which of them a replay has sent since: the preview of a replay counts what is left. Times are those of steps, whose length depends on the time range.',
+    body: {
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          from: {
+            ...given,
+            description:
+              'The beginning of the time range, which is included, in ISO 8601. Without a zone, it is in UTC. The default is a day ago. The range has 31 days at most.',
+          },
+          to: filterProperties.to,
+          destination: name,
+          source: name,
+          reason: name,
+          top: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 1_000,
+            description: 'The most groups: those with most dead letters. The default is 100.',
+          },
+        },
+      },
+      example: { from: '2026-07-22T15:00:00.000Z' },
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['from', 'to', 'stepSeconds', 'groups', 'others'],
+        properties: {
+          from: time,
+          to: time,
+          stepSeconds: { ...count, description: 'The length of a step.' },
+          groups: {
+            type: 'array',
+            description: 'Those with most dead letters come first.',
+            items: {
+              title: 'DeadLetterGroup',
+              type: 'object',
+              required: Object.keys(deadProperties),
+              properties: deadProperties,
+            },
+          },
+          others: { ...count, description: 'How many groups are left out.' },
+        },
+      },
+      example: {
+        from: '2026-07-22T15:00:00.000Z',
+        to: '2026-07-23T15:00:00.000Z',
+        stepSeconds: 60,
+        groups: [
+          {
+            destination: 'erp',
+            reason: 'expired',
+            count: 27_778,
+            firstAt: '2026-07-23T14:00:00.000Z',
+            lastAt: '2026-07-23T14:31:00.000Z',
+          },
+        ],
+        others: 0,
       },
     },
     problems: ['answer_too_large', 'busy', 'log_unavailable'],

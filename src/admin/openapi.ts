@@ -111,7 +111,7 @@ const ofScoped = {
 } as const satisfies Record<RouteScope, string>
 
 function operationOf(route: AdminRoute, shared: Shared): object {
-  const { call, method, summary, description, right, scope } = route
+  const { call, method, summary, description, right, scope, showsContent } = route
   const { params, query, headers, body, status, answer, isOpen, problems: own } = route
   const possible = [...always, ...(method === 'GET' || method === 'DELETE' ? [] : ofBody), ...own]
   return {
@@ -120,8 +120,9 @@ function operationOf(route: AdminRoute, shared: Shared): object {
     description:
       isOpen === true
         ? `${description} It needs no token.`
-        : `${description} Needs the right \`${right}\`. ${ofScoped[scope]}`,
+        : `${description} Needs the right \`${right}\`${showsContent === true ? ', and that the token sees content' : ''}. ${ofScoped[scope]}`,
     ...(isOpen !== true && { 'x-right': right, 'x-scope': scope }),
+    ...(showsContent === true && { 'x-content': true }),
     security: isOpen === true ? [] : [{ token: [] }, { session: [] }],
     parameters: [
       ...parametersOf('path', params),

@@ -1,7 +1,9 @@
 import type { AdminRoute } from './admin-route.ts'
 import { auditRoute } from './audit-route.ts'
+import { bulkRoute } from './bulk-routes.ts'
 import { catalogHistoryRoutes } from './catalog-history-routes.ts'
 import { catalogRoutes } from './catalog-routes.ts'
+import { contentRoutes } from './content-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { linkRoutes } from './link-routes.ts'
 import { liveRoute } from './live-routes.ts'
@@ -9,7 +11,7 @@ import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { statusRoutes } from './status-routes.ts'
-import { scopeSchema, tokenRoutes } from './token-routes.ts'
+import { scopeSchema, seesContent, tokenRoutes } from './token-routes.ts'
 import { rotateRoutes } from './rotate-routes.ts'
 
 /** The table of all calls that `sluice admin` answers. */
@@ -34,10 +36,11 @@ export const adminRoutes: readonly AdminRoute[] = [
           commit: { type: 'string' },
           token: {
             type: 'object',
-            required: ['name', 'right', 'scope', 'expiresAt'],
+            required: ['name', 'right', 'content', 'scope', 'expiresAt'],
             properties: {
               name: { type: 'string' },
               right: { enum: ['read', 'operate', 'admin'] },
+              content: seesContent,
               scope: scopeSchema,
               expiresAt: { type: ['string', 'null'], format: 'date-time' },
             },
@@ -48,15 +51,17 @@ export const adminRoutes: readonly AdminRoute[] = [
         status: 'ok',
         version: '0.1.0',
         commit: '2fb1096',
-        token: { name: 'ann', right: 'operate', scope: 'all', expiresAt: null },
+        token: { name: 'ann', right: 'operate', content: true, scope: 'all', expiresAt: null },
       },
     },
     problems: [],
   },
   ...replayRoutes,
   ...logRoutes,
+  ...contentRoutes,
   ...statusRoutes,
   ...destinationRoutes,
+  bulkRoute,
   ...catalogRoutes,
   ...tokenRoutes,
   ...sessionRoutes,

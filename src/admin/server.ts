@@ -75,6 +75,8 @@ export type AdminServer = {
 }
 
 const maxBodyBytes = 64 * 1024
+/** How many bodies may be read at the same time whose route allows more than `maxBodyBytes`. */
+const mostLargeBodies = 4
 const maxHeaderBytes = 16 * 1024
 /** The limit on the levels of a body. It has room for each message that `message.maxDepth` may allow. */
 const maxBodyDepth = 1_010
@@ -131,6 +133,8 @@ class Server implements AdminServer {
   readonly #browsers: Browsers
   readonly #openApi = JSON.stringify(adminOpenApi())
   #isRetired = false
+  /** How many requests are under way whose route allows large bodies. */
+  #largeBodies = 0
 
   constructor(options: AdminServerOptions) {
     this.#options = options
@@ -144,7 +148,7 @@ class Server implements AdminServer {
     // The token is checked before the body is read.
     this.#server.addHook('onRequest', (request, reply, done) => {
       if (!this.#clients.isAdmitted(request.raw, reply.raw)) return void reply.hijack()
-      const refusal = this.#refusal(request, reply)
+      const refusal = this.#refusal(request, reply) ?? this.#largeBody(request, reply)
       if (refusal === undefined) done()
       else void this.#send(reply, refusal)
     })
@@ -158,8 +162,8 @@ class Server implements AdminServer {
       this.#clients.hasRoom(request.raw, reply.raw),
     )
     this.#server.setNotFoundHandler((_request, reply) => this.#send(reply, unknownPath))
-    this.#server.setErrorHandler((error: FastifyError, _request, reply) =>
-      this.#send(reply, this.#answerOf(error)),
+    this.#server.setErrorHandler((error: FastifyError, request, reply) =>
+      this.#send(reply, this.#answerOf(error, request.routeOptions.config.admin?.maxBodyBytes)),
     )
   }
 
@@ -200,6 +204,7 @@ class Server implements AdminServer {
       method: route.method,
       url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { admin: route },
+      ...(route.maxBodyBytes !== undefined && { bodyLimit: route.maxBodyBytes }),
       schema: schemaOf(route),
       handler: async (request, reply) => this.#send(reply, await this.#answer(route, request)),
     })
@@ -283,6 +288,7 @@ class Server implements AdminServer {
     const token = this.#tokenOf(request)
     if (token === undefined) return noToken
     this.#holders.set(request, token)
+    if (route.showsContent === true && !token.seesContent) return problem('not_allowed', noContent)
     if (!mayUse(token, route)) {
       const detail =
         token.grants === undefined
@@ -292,6 +298,15 @@ class Server implements AdminServer {
     }
     if (isScoped(token.scope) && !isOpenToScopes(route)) return problem('not_allowed', notScoped)
     return this.#clients.hasRoom(request.raw, reply.raw, shareOf(token)) ? undefined : unread
+  }
+
+  /** Takes a place for a large body, which is free again when the request is answered or cut off. */
+  #largeBody(request: FastifyRequest, reply: FastifyReply): AdminAnswer | undefined {
+    if (request.routeOptions.config.admin?.maxBodyBytes === undefined) return undefined
+    if (this.#largeBodies >= mostLargeBodies) return tooManyLarge
+    this.#largeBodies += 1
+    reply.raw.once('close', () => (this.#largeBodies -= 1))
+    return undefined
   }
 
   #send(reply: FastifyReply, answer: AdminAnswer): FastifyReply {
@@ -315,12 +330,12 @@ class Server implements AdminServer {
       .send(status === 204 ? undefined : text)
   }
 
-  #answerOf(error: FastifyError): AdminAnswer {
+  #answerOf(error: FastifyError, most = maxBodyBytes): AdminAnswer {
     if (error instanceof TooDeepError) return problem('bad_request', tooDeep)
     if (error.validation !== undefined) return problem('bad_request', `${faultOf(error)}: see /openapi.json.`)
     switch (error.statusCode) {
       case 413:
-        return problem('too_large', `Send a body of at most ${maxBodyBytes / 1024} KiB.`)
+        return problem('too_large', `Send a body of at most ${most / 1024} KiB.`)
       case 415:
         return problem('unknown_type', 'Send JSON, with Content-Type: application/json.')
       case 400:
@@ -381,6 +396,7 @@ const streamHeaders = {
 const nobody: Token = {
   name: '',
   right: 'read',
+  seesContent: false,
   digest: Buffer.alloc(0),
   scope: { destinations: new Set() },
   endsAtMs: undefined,
@@ -408,12 +424,15 @@ function objectOf(given: NonNullable<AdminRoute['query']>, isRequired: boolean):
   }
 }
 
+const noContent =
+  'This shows what messages contain, which the token may not see: take a token that was made with content.'
 const notScoped = 'This concerns the whole installation, and the token has a scope: take a token without one.'
 
 const unread = problem(
   'busy',
   'Answers to this token, or all answers, that nobody has read yet take too much memory: read them, and try again.',
 )
+const tooManyLarge = problem('busy', 'Too many large bodies are under way: try again in a few seconds.')
 const badKey = problem(
   'bad_request',
   'Send an Idempotency-Key of 1 to 255 visible ASCII characters: see /openapi.json.',

@@ -222,6 +222,14 @@ const workerProperties = {
   startedAt: timeOrNull,
   units: { type: 'integer', description: 'How many units the worker owns.' },
   toldAt: { type: 'string', format: 'date-time', description: 'When it last told something.' },
+  catalogTrouble: {
+    type: ['string', 'null'],
+    description: "Why it doesn't follow the topic of the catalog. It is null if it does.",
+  },
+  catalogCopyAt: {
+    ...timeOrNull,
+    description: 'When the copy of the catalog was written that it uses instead. It is null if it uses none.',
+  },
 }
 const attentionProperties = {
   destination: { type: 'string' },
@@ -289,6 +297,8 @@ export const statusRoutes: readonly AdminRoute[] = [
             startedAt: '2026-07-28T09:30:00.000Z',
             units: 12,
             toldAt: '2026-07-29T09:30:00.000Z',
+            catalogTrouble: null,
+            catalogCopyAt: null,
           },
         ],
         units: { told: 12, of: 12 },

@@ -37,9 +37,15 @@ export const scopeSchema = {
   ],
 }
 
+export const seesContent = {
+  type: 'boolean',
+  description: 'Whether the token sees what messages contain, and what endpoints have answered.',
+}
+
 const made = {
   name: { type: 'string' },
   right: { enum: [...rights] },
+  content: seesContent,
   scope: scopeSchema,
   expiresAt: { ...timeOrNull, description: 'When the token ends. It is null if it has no end.' },
   createdBy: {
@@ -69,7 +75,7 @@ const example = {
   scope: { label: 'tenant=acme' },
   expiresAt: '2026-10-27T09:30:00.000Z',
 }
-const madeExample = { ...example, createdBy: 'ann', createdAt: '2026-07-29T09:30:00.000Z' }
+const madeExample = { ...example, content: true, createdBy: 'ann', createdAt: '2026-07-29T09:30:00.000Z' }
 
 const token: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 100 },
@@ -135,6 +141,11 @@ export const tokenRoutes: readonly AdminRoute[] = [
             description: 'Who it is for: the audit trail has it.',
           },
           right: { enum: [...rights] },
+          content: {
+            ...seesContent,
+            description:
+              'Whether the token sees what messages contain, and what endpoints have answered. Absent: it does with the rights `operate` and `admin`, if the token of the request does.',
+          },
           scope: scopeSchema,
           expiresAt: {
             type: ['string', 'null'],

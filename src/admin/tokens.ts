@@ -21,6 +21,11 @@ export type Token = {
   /** The name of the person or program that has the token, for the audit trail. */
   readonly name: string
   readonly right: AdminRight
+  /**
+   * Whether the token sees what messages contain, and what endpoints have answered. This is personal data, so
+   * it is said apart from the right.
+   */
+  readonly seesContent: boolean
   /** The SHA-256 hash of the token. A token has 256 random bits, so a slower hash isn't necessary. */
   readonly digest: Buffer
   readonly scope: TokenScope
@@ -43,12 +48,18 @@ export type TokensRead =
   | { readonly ok: false; readonly problem: string }
 
 export const namePattern = '^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$'
-const line = /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})$/
+const line =
+  /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})(?: (content|no-content))?$/
+
+/** Whether tokens with this right see content, if nobody has said it. */
+export function seesContentByDefault(right: AdminRight): boolean {
+  return right !== 'read'
+}
 
 /**
- * Parses the text of a file of tokens. Each line has a name, a right and a hash. Lines that begin with # are
- * comments. If the file has no tokens, nobody may use the API. These tokens have no end, and are for the
- * whole installation.
+ * Parses the text of a file of tokens. Each line has a name, a right and a hash, and may end with `content`
+ * or `no-content`. Lines that begin with # are comments. If the file has no tokens, nobody may use the API.
+ * These tokens have no end, and are for the whole installation.
  */
 export function readTokens(text: string): TokensRead {
   const tokens: Token[] = []
@@ -62,9 +73,11 @@ export function readTokens(text: string): TokensRead {
         ok: false,
         problem: `line ${index + 1} is no token: \`sluice admin token create\` writes such lines`,
       }
-    const [, name = '', , hex = ''] = match
+    const [, name = '', , hex = '', content] = match
     const digest = Buffer.from(hex, 'hex')
-    tokens.push({ name, right, digest, scope: everything, endsAtMs: undefined, family: name })
+    const seesContent = content === undefined ? seesContentByDefault(right) : content === 'content'
+    const whole = { scope: everything, endsAtMs: undefined, family: name }
+    tokens.push({ name, right, seesContent, digest, ...whole })
   }
   return { ok: true, tokens }
 }
@@ -76,9 +89,10 @@ export function readTokens(text: string): TokensRead {
 export function createToken(
   name: string,
   right: AdminRight,
+  seesContent = seesContentByDefault(right),
 ): { readonly token: string; readonly line: string } {
   const { token } = newSecret()
-  return { token, line: tokenLine(token, name, right) }
+  return { token, line: tokenLine(token, name, right, seesContent) }
 }
 
 /** Makes the text of a token, and its hash, which alone is stored. */
@@ -88,8 +102,20 @@ export function newSecret(): { readonly token: string; readonly digest: Buffer }
 }
 
 /** Returns the line that stands for a token in the file of tokens. */
-export function tokenLine(token: string, name: string, right: AdminRight): string {
-  return `${name} ${right} sha256:${digestOf(token).toString('hex')}`
+export function tokenLine(
+  token: string,
+  name: string,
+  right: AdminRight,
+  seesContent = seesContentByDefault(right),
+): string {
+  const said = contentText({ right, seesContent })
+  return `${name} ${right} sha256:${digestOf(token).toString('hex')}${said === '' ? '' : ` ${said}`}`
+}
+
+/** Says whether a token sees content, if it is not as usual with its right. */
+export function contentText({ right, seesContent }: Pick<Token, 'right' | 'seesContent'>): string {
+  if (seesContent === seesContentByDefault(right)) return ''
+  return seesContent ? 'content' : 'no-content'
 }
 
 /**
@@ -120,6 +146,8 @@ export function digestOf(token: string): Buffer {
 type StoredToken = {
   readonly id: string
   readonly right: AdminRight
+  /** Absent: as usual with the right. */
+  readonly content?: boolean
   readonly sha256: string
   readonly scope: ScopeData
   readonly endsAt?: string
@@ -132,6 +160,7 @@ export function storedToken(token: KeptToken): StoredToken {
   return {
     id: token.name,
     right: token.right,
+    ...(contentText(token) !== '' && { content: token.seesContent }),
     sha256: token.digest.toString('hex'),
     scope: scopeData(token.scope),
     ...(token.endsAtMs !== undefined && { endsAt: new Date(token.endsAtMs).toISOString() }),
@@ -141,7 +170,17 @@ export function storedToken(token: KeptToken): StoredToken {
   }
 }
 
-const storedFields = new Set(['id', 'right', 'sha256', 'scope', 'endsAt', 'madeBy', 'madeAt', 'family'])
+const storedFields = new Set([
+  'id',
+  'right',
+  'content',
+  'sha256',
+  'scope',
+  'endsAt',
+  'madeBy',
+  'madeAt',
+  'family',
+])
 
 /**
  * Reads a token of the topic. Returns `undefined` if this version doesn't know all of it, because what it
@@ -153,11 +192,14 @@ export function readStoredToken(stored: Readonly<Record<string, unknown>>): Kept
   const scope = readScope(stored['scope'])
   const isKnown = Object.keys(stored).every((name) => storedFields.has(name))
   const endsAtMs = stored['endsAt'] === undefined ? undefined : Date.parse(text('endsAt'))
+  const { content } = stored
+  if (content !== undefined && typeof content !== 'boolean') return undefined
   if (right === undefined || scope === undefined || !isKnown || Number.isNaN(endsAtMs)) return undefined
   if (!/^[0-9a-f]{64}$/.test(text('sha256')) || text('id') === '') return undefined
   return {
     name: text('id'),
     right,
+    seesContent: content ?? seesContentByDefault(right),
     digest: Buffer.from(text('sha256'), 'hex'),
     scope,
     endsAtMs,

@@ -51,6 +51,12 @@ export type Change = {
   readonly isDryRun?: boolean
   /** True: writes each object, also if it stays the same, although records of the topic were destroyed. */
   readonly isRepair?: boolean
+  /**
+   * Returns false once its author may not make it any more. It is asked right before the change is judged.
+   */
+  readonly isAllowed?: () => boolean
+  /** True: says that the topic is the catalog from now on, also where it has lost what processes know. */
+  readonly accepts?: boolean
 }
 
 /** What a change has made of an object. `version`: `undefined` if the object was removed. */
@@ -71,10 +77,14 @@ export type ChangeAnswer =
   | Extract<Judged, { ok: false }>
   /** A change with this id was made before. */
   | { readonly ok: false; readonly kind: 'asked'; readonly asked: AskedChange }
+  /** Its author may not make it any more. */
+  | { readonly ok: false; readonly kind: 'ended' }
   /** Other processes write all the time. */
   | { readonly ok: false; readonly kind: 'busy' }
   /** The topic has lost records. */
   | { readonly ok: false; readonly kind: 'damaged'; readonly problem: string }
+  /** Something is wrong with the topic that would lose changes, or this change. */
+  | { readonly ok: false; readonly kind: 'halted'; readonly problem: string }
 
 type Waiting = Change & {
   readonly resolve: (answer: ChangeAnswer) => void
@@ -227,6 +237,10 @@ export class CatalogDesk {
         this.#waiting.push(waiting)
         continue
       }
+      if (waiting.isAllowed?.() === false) {
+        waiting.resolve({ ok: false, kind: 'ended' })
+        continue
+      }
       const asked = once && this.#log.asked(once.changeId)
       if (asked !== undefined) {
         waiting.resolve({ ok: false, kind: 'asked', asked })
@@ -238,7 +252,8 @@ export class CatalogDesk {
         continue
       }
       const what = this.#whatOf(edits, judged.accepted)
-      if (isDryRun || judged.accepted.length === 0) {
+      const isEmpty = judged.accepted.length === 0 && !isAcceptance(waiting)
+      if (isDryRun || isEmpty) {
         const changed = this.#presentOf(edits, what)
         const differences = differencesOf(judged.accepted)
         waiting.resolve({ ok: true, revision: this.#log.head?.revision ?? 0, changed, differences })
@@ -259,11 +274,13 @@ export class CatalogDesk {
   }
 
   #judge(
-    { edits, variables = {}, isRepair = false }: Change,
+    change: Change,
     coming: ReadonlyMap<string, Accepted['definition']>,
   ): Judged | Extract<ChangeAnswer, { kind: 'damaged' }> {
+    const { edits, variables = {}, isRepair = false } = change
     const { damage, all } = this.#log
-    if (damage !== undefined && !isRepair) return { ok: false, kind: 'damaged', problem: damage }
+    if (damage !== undefined && !isRepair && !isAcceptance(change))
+      return { ok: false, kind: 'damaged', problem: damage }
     const { definitions, allowAddresses, quotas = [] } = this.#options
     const by = { definitions, variables, allowAddresses, quotas, coming, atMs: Date.now(), isRepair }
     return judge(edits, all, by)
@@ -272,12 +289,22 @@ export class CatalogDesk {
   /** Writes changes in one transaction. Returns the revision of each, and the versions of its objects. */
   async #write(planned: readonly Planned[]): Promise<readonly Written[]> {
     const { seals, pen, audited, historyTopic } = this.#options
-    let revision = this.#log.head?.revision ?? firstRevision()
+    const { head } = this.#log
+    let revision = head?.revision ?? revisionNow()
+    let { lineage, isAccepted } = head ?? { lineage: randomUUID() }
+    const revisions: number[] = []
     const counts = { ...this.#log.counts }
     const records: WrittenRecord[] = []
     const trail: PartitionRecords[] = []
     for (const { accepted, waiting, what, changeId } of planned) {
+      if (waiting.accepts === true) {
+        lineage ??= randomUUID()
+        isAccepted = true
+        // It has to be later than what any process has seen of a log that was longer.
+        revision = Math.max(revision, revisionNow())
+      }
       revision++
+      revisions.push(revision)
       for (const { name, definition } of accepted) {
         const change = what.get(keyOf(name))
         counts[name.kind] += change === 'created' ? 1 : change === 'removed' ? -1 : 0
@@ -285,7 +312,8 @@ export class CatalogDesk {
       }
       const { by, note, undoes, once, edits } = waiting
       const made = { revision, changeId, atMs: Date.now(), by }
-      records.push(seals.head({ ...made, request: once?.request, counts: { ...counts } }))
+      const ofLog = { counts: { ...counts }, lineage, isAccepted }
+      records.push(seals.head({ ...made, request: once?.request, ...ofLog }))
       if (note !== '') trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }))
       // A token that was revoked must not come back by an undo.
       const objects = differencesOf(accepted.filter(({ name }) => isEntry(name)))
@@ -304,7 +332,7 @@ export class CatalogDesk {
       const versions = accepted.map(({ name }) => [keyOf(name), offsets[at++] ?? -1] as const)
       // The head follows.
       at++
-      return { revision: revision - planned.length + 1 + index, versions: new Map(versions) }
+      return { revision: revisions[index] ?? 0, versions: new Map(versions) }
     })
   }
 
@@ -328,6 +356,11 @@ export class CatalogDesk {
       }),
     )
   }
+}
+
+/** Returns true if a change only says that the topic is right as it is. It counts what is there. */
+function isAcceptance({ accepts, edits }: Change): boolean {
+  return accepts === true && edits.length === 0
 }
 
 /** Answers changes that were written. */
@@ -356,7 +389,7 @@ function writtenOf({ head, put }: ChangeSet): Written {
  * Returns the revision before the first change of a topic: the present time in seconds. So the changes of a
  * topic that was made anew are later than all changes of the former one.
  */
-function firstRevision(): number {
+function revisionNow(): number {
   return Math.floor(Date.now() / 1_000)
 }
 

@@ -1,3 +1,4 @@
+import { Breath } from '../async/breath.ts'
 import { type Catalog, createCatalog, type Destination, type Source } from '../catalog/catalog.ts'
 import { formatFaults } from '../catalog/fault.ts'
 import { nextCatalog } from '../catalog/next-catalog.ts'
@@ -5,7 +6,7 @@ import { parseCatalogData } from '../catalog/parse.ts'
 import { listOf } from '../catalog/plain-data.ts'
 import type { Definition, Definitions } from './definitions.ts'
 import type { CatalogLog, ChangeSet, StoredObject } from './log.ts'
-import { isEntry, keyOf, type ObjectName } from './names.ts'
+import { type EntryKind, isEntry, keyOf, type ObjectName } from './names.ts'
 
 export type EntriesOptions = {
   readonly definitions: Definitions
@@ -34,68 +35,114 @@ export class Entries {
 
   /** Makes the catalog of all objects. */
   all(log: CatalogLog): Catalog {
-    const sources = log.of('source').flatMap((object) => this.#source(object) ?? [])
-    const destinations = log.of('destination').flatMap((object) => this.#destination(object) ?? [])
-    return createCatalog(sources, destinations, versionOf(log.head?.revision ?? 0))
+    const sources = this.#built(parsedSources, log.of('source'))
+    const destinations = this.#built(parsedDestinations, log.of('destination'))
+    return createCatalog(
+      [...sources.values()],
+      [...destinations.values()],
+      versionOf(log.head?.revision ?? 0),
+    )
   }
 
-  /** Makes the next catalog. Entries that the change sets don't name keep their objects. */
-  next(before: Catalog, sets: readonly ChangeSet[]): Catalog {
+  /**
+   * Makes the next catalog. Entries that the change sets don't name keep their objects. Works in pieces,
+   * because a burst of changes names thousands of objects.
+   */
+  async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)
-    const sources = new Map<string, Source | undefined>()
-    const destinations = new Map<string, Destination | undefined>()
-    for (const { put, removed } of sets) {
-      for (const { kind, id } of removed.filter(isEntry)) {
-        this.#unusable.delete(keyOf({ kind, id }))
-        if (kind === 'source') sources.set(id, undefined)
-        else destinations.set(id, undefined)
-      }
-      for (const object of put.filter(isEntry)) {
-        if (object.kind === 'source') setIf(sources, object.id, this.#source(object))
-        else setIf(destinations, object.id, this.#destination(object))
-      }
-    }
+    const last = lastOf(sets)
+    for (const [key, { object }] of last) if (object === undefined) this.#unusable.delete(key)
+    const sources = await this.#patch(parsedSources, 'source', last)
+    const destinations = await this.#patch(parsedDestinations, 'destination', last)
     return nextCatalog(before, { sources, destinations }, version)
   }
 
-  #source(object: StoredObject): Source | undefined {
-    return this.#built(object, (plain) => {
-      const parsed = this.#parse({ sources: [plain], destinations: [] })
-      return parsed.sources.get(object.id)
-    })
+  async #patch<T>(
+    parse: Parse<T>,
+    kind: EntryKind,
+    last: ReadonlyMap<string, LastOf>,
+  ): Promise<ReadonlyMap<string, T | undefined>> {
+    const ofKind = [...last.values()].filter(({ name }) => name.kind === kind)
+    const gone = ofKind.flatMap(({ name, object }) => (object === undefined ? [name.id] : []))
+    const patch = new Map<string, T | undefined>(gone.map((id) => [id, undefined]))
+    const objects = ofKind.flatMap(({ object }) => object ?? [])
+    const breath = new Breath()
+    for (let at = 0; at < objects.length; at += atOnce) {
+      for (const [id, entry] of this.#built(parse, objects.slice(at, at + atOnce))) patch.set(id, entry)
+      await breath.take()
+    }
+    return patch
   }
 
-  #destination(object: StoredObject): Destination | undefined {
-    return this.#built(object, (plain) => {
-      const sources = listOf(plain['sources']).map((id) => ({ id }))
-      return this.#parse({ sources, destinations: [plain] }).destinations.get(object.id)
-    })
+  /** Makes the entries of objects of one kind, by id. Leaves out those that can't be used, and tells them. */
+  #built<T>(parse: Parse<T>, objects: readonly StoredObject[]): ReadonlyMap<string, T> {
+    const built = new Map<string, T>()
+    for (let at = 0; at < objects.length; at += atOnce) {
+      const some = objects.slice(at, at + atOnce)
+      // A faulty one must not take the others with it.
+      if (!this.#build(parse, some, built)) for (const one of some) this.#build(parse, [one], built)
+    }
+    return built
   }
 
-  #parse(data: { readonly sources: readonly unknown[]; readonly destinations: readonly unknown[] }): Catalog {
-    const { topic } = this.#options
-    const parsed = parseCatalogData(data, { file: topic, version: '' })
-    if (!parsed.ok) throw new Error(formatFaults(parsed.faults))
-    return parsed.catalog
-  }
-
-  #built<T>(object: StoredObject, build: (plain: Definition) => T): T | undefined {
-    const key = keyOf(object)
+  /** Returns false if several objects have a fault. A single one that has a fault is told. */
+  #build<T>(parse: Parse<T>, objects: readonly StoredObject[], built: Map<string, T>): boolean {
+    const { definitions, topic } = this.#options
     try {
-      const built = build(this.#options.definitions.plain(object, object.definition))
-      this.#unusable.delete(key)
-      return built
+      const plains = objects.map((object) => definitions.plain(object, object.definition))
+      const entries = parse(plains, topic)
+      for (const object of objects) {
+        const entry = entries.get(object.id)
+        if (entry === undefined) throw new Error('has another id than its record')
+        this.#unusable.delete(keyOf(object))
+        built.set(object.id, entry)
+      }
+      return true
     } catch (error) {
+      const [only] = objects
+      if (objects.length > 1 || only === undefined) return false
       const problem = error instanceof Error ? error.message : String(error)
-      this.#unusable.set(key, problem)
-      this.#options.onUnusable(object, problem)
-      return undefined
+      this.#unusable.set(keyOf(only), problem)
+      this.#options.onUnusable(only, problem)
+      return true
     }
   }
 }
 
-function setIf<T>(entries: Map<string, T | undefined>, id: string, entry: T | undefined): void {
-  if (entry !== undefined) entries.set(id, entry)
+/** To parse objects together takes half as long as one by one. */
+const atOnce = 16
+
+/** Parses plain definitions of one kind. Throws if one has a fault. */
+type Parse<T> = (plains: readonly Definition[], topic: string) => ReadonlyMap<string, T>
+
+const parsedSources: Parse<Source> = (plains, topic) =>
+  parsed({ sources: plains, destinations: [] }, topic).sources
+
+const parsedDestinations: Parse<Destination> = (plains, topic) => {
+  const ids = new Set(plains.flatMap((plain) => listOf(plain['sources'])))
+  const sources = [...ids].map((id) => ({ id }))
+  return parsed({ sources, destinations: plains }, topic).destinations
+}
+
+function parsed(
+  data: { readonly sources: readonly unknown[]; readonly destinations: readonly unknown[] },
+  topic: string,
+): Catalog {
+  const read = parseCatalogData(data, { file: topic, version: '' })
+  if (!read.ok) throw new Error(formatFaults(read.faults))
+  return read.catalog
+}
+
+type LastOf = { readonly name: ObjectName; readonly object: StoredObject | undefined }
+
+/** Returns what change sets make of each entry in the end, by key. `undefined`: it is removed. */
+function lastOf(sets: readonly ChangeSet[]): ReadonlyMap<string, LastOf> {
+  const last = new Map<string, LastOf>()
+  for (const { put, removed } of sets) {
+    for (const name of removed.filter(isEntry)) last.set(keyOf(name), { name, object: undefined })
+    for (const object of put.filter(isEntry)) last.set(keyOf(object), { name: object, object })
+  }
+  return last
 }
 
 /**

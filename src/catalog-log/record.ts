@@ -21,6 +21,13 @@ export type Head = {
   readonly by: string
   /** How many objects there are after the change. */
   readonly counts: Readonly<Record<EntryKind, number>> & { readonly token?: number }
+  /**
+   * The id of the log: all changes since the first one have the same. A topic that was made anew or emptied
+   * has another one. Absent if a version of Sluice began the log that had no lineages.
+   */
+  readonly lineage?: string | undefined
+  /** True: somebody has said that this log takes the place of whatever was the catalog before. */
+  readonly isAccepted?: boolean | undefined
 }
 
 /** A record whose author has a key of this installation. `value`: `null` deletes the object. */

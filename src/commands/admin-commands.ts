@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import { runRole } from './command/run-role.ts'
-import { type CommandTools, type Flags, writeError, writeLine } from './command/tools.ts'
+import { type CommandTools, flagOf, type Flags, writeError, writeLine } from './command/tools.ts'
 
 export function addAdminCommands({ command, configOf }: CommandTools): void {
   const shown = { adminPort: '--port' }
@@ -25,9 +25,11 @@ export function addAdminCommands({ command, configOf }: CommandTools): void {
         .choices(['read', 'operate', 'admin'])
         .makeOptionMandatory(),
     )
-    .action(async ({ name, right }: Flags) => {
+    .option('--content', 'it sees what messages contain (with operate and admin it does anyway)')
+    .option('--no-content', 'it does not see what messages contain')
+    .action(async ({ name, right, content }: Flags) => {
       const { newToken } = await import('../roles/admin-tokens.ts')
-      const { line, said } = newToken(String(name), String(right))
+      const { line, said } = newToken(String(name), String(right), flagOf(content))
       for (const text of said) writeError(text)
       writeLine(line)
     })

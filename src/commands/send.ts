@@ -18,7 +18,7 @@ import { partitionKey } from '../message/partitioner.ts'
 import { writeError } from './command/tools.ts'
 import { nearest } from '../catalog/nearest.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { readCatalog } from '../roles/start/open-catalog.ts'
+import { readCatalog } from '../roles/catalog/open-catalog.ts'
 
 /** How long Kafka may acknowledge no message before the command gives up, in milliseconds. */
 const takeTimeoutMs = 15_000

@@ -5,7 +5,7 @@ import { openPauseDesk } from '../roles/operations/pause-desk.ts'
 import { readPicture } from '../roles/operations/picture.ts'
 import { statusData, statusLines, statusOf } from '../roles/operations/status-text.ts'
 import { askKafka } from '../roles/start/ask-kafka.ts'
-import { readCatalog } from '../roles/start/open-catalog.ts'
+import { readCatalogOrCopy } from '../roles/catalog/open-catalog.ts'
 import type { Screen } from '../roles/start/progress.ts'
 import { kafkaSettings } from '../roles/start/settings.ts'
 
@@ -18,9 +18,9 @@ export async function showStatus(
   const say = (line: string): void => screen.write(`${line}\n`)
   const desk = await openPauseDesk({ config, log, role: 'status', say })
   try {
-    const reading = Promise.all([readCatalog(config, log, 'status'), readPicture(desk, config)])
-    const [catalog, picture] = await askKafka(config, reading)
-    const status = statusOf(picture, assess(catalog, picture.pauses, picture.health))
+    const reading = Promise.all([readCatalogOrCopy(config, log, 'status'), readPicture(desk, config)])
+    const [{ catalog, warnings }, picture] = await askKafka(config, reading)
+    const status = statusOf(picture, assess(catalog, picture.pauses, picture.health), warnings)
     return asJson ? [JSON.stringify(statusData(status))] : statusLines(status)
   } finally {
     await desk.stop()

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type CommandTools, type Flags, textOf, writeError } from './command/tools.ts'
+import { type CommandTools, flagOf, type Flags, textOf, writeError } from './command/tools.ts'
 
 export function addTokenCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -36,6 +36,8 @@ function addCreate(parent: Command, { command, once }: CommandTools): void {
         .choices(['read', 'operate', 'admin'])
         .makeOptionMandatory(),
     )
+    .option('--content', 'it sees what messages contain (with operate and admin it does anyway)')
+    .option('--no-content', 'it does not see what messages contain')
     .option('--all', 'for the whole installation')
     .option('--label <label>', 'only for destinations and sources with this label, such as tenant=acme')
     .option('--destination <id...>', 'only for these destinations')
@@ -60,6 +62,7 @@ Kafka nor catalog.source=topic. Such a token is for the whole installation, and 
         const order = {
           name: String(flags['name']),
           right: String(flags['right']),
+          seesContent: flagOf(flags['content']),
           isForAll: flags['all'] === true,
           label: textOf(flags['label']),
           destinations: Array.isArray(destination) ? destination.map(String) : undefined,

@@ -1,5 +1,12 @@
 import { everything, readScope, scopeData, scopeText, type TokenScope } from '../admin/scope.ts'
-import { type AdminRight, type KeptToken, namePattern, readStoredToken, rights } from '../admin/tokens.ts'
+import {
+  type AdminRight,
+  type KeptToken,
+  namePattern,
+  readStoredToken,
+  rights,
+  seesContentByDefault,
+} from '../admin/tokens.ts'
 import { keyOf } from '../catalog-log/names.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { aligned } from '../roles/operations/aligned.ts'
@@ -18,17 +25,20 @@ export function listTokens(run: CatalogRun, { asJson }: { asJson: boolean }): Pr
     const rows = tokens.map((token) => [
       token.name,
       token.right,
+      token.seesContent ? 'yes' : 'no',
       scopeText(token.scope),
       endText(token),
       token.madeBy,
     ])
-    return aligned([['name', 'right', 'scope', 'ends', 'made by'], ...rows])
+    return aligned([['name', 'right', 'content', 'scope', 'ends', 'made by'], ...rows])
   })
 }
 
 export type TokenWish = {
   readonly name: string
   readonly right: string
+  /** `undefined`: as usual with the right. */
+  readonly seesContent: boolean | undefined
   /** True: the token is for the whole installation. Otherwise `label` or `destinations` is given. */
   readonly isForAll: boolean
   readonly label: string | undefined
@@ -48,7 +58,16 @@ export function createToken(
   if (right === undefined) throw new WrongUseError(`--right is one of ${rights.join(', ')}.`)
   if (!new RegExp(namePattern).test(name))
     throw new WrongUseError('--name has up to 100 letters, digits, and . _ @ - after the first.')
-  const order = { name, right, scope: scopeOf(wish), endsAtMs: endOf(wish.expires), family: name, by }
+  const seesContent = wish.seesContent ?? seesContentByDefault(right)
+  const order = {
+    name,
+    right,
+    seesContent,
+    scope: scopeOf(wish),
+    endsAtMs: endOf(wish.expires),
+    family: name,
+    by,
+  }
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const { objects } = await desk.look()
     const unknown = wish.destinations?.find((id) => !objects.has(keyOf({ kind: 'destination', id })))
@@ -119,10 +138,11 @@ function endText({ endsAtMs }: KeptToken): string {
 }
 
 /** A token as `--json` shows it, with the names of the admin API. */
-function dataOf({ name, right, scope, endsAtMs, madeBy, madeAtMs }: KeptToken): object {
+function dataOf({ name, right, seesContent, scope, endsAtMs, madeBy, madeAtMs }: KeptToken): object {
   return {
     name,
     right,
+    content: seesContent,
     scope: scopeData(scope),
     expiresAt: endsAtMs === undefined ? null : new Date(endsAtMs).toISOString(),
     createdBy: madeBy,

@@ -1,6 +1,6 @@
 import type { LogKind } from './log-record.ts'
 
-export const groupings = ['all', 'destination', 'status'] as const
+export const groupings = ['all', 'destination', 'status', 'dead'] as const
 
 /** How counts are grouped. */
 export type Grouping = {
@@ -8,7 +8,7 @@ export type Grouping = {
   readonly stepMs: number
   /**
    * `status`: by the status of answers, or by the outcome of requests without an answer. `all`: all counts
-   * are in one group.
+   * are in one group. `dead`: dead letters by their destination and reason (`readDeadKey`).
    */
   readonly by: (typeof groupings)[number]
   /** The most groups of the result. */
@@ -110,11 +110,20 @@ export function groupOf(
     destination,
     status,
     outcome,
-  }: { kind: string; destination: string; status: number; outcome: string },
+    reason,
+  }: { kind: string; destination: string; status: number; outcome: string; reason: string },
   by: Grouping['by'],
 ): string | undefined {
   if (by === 'all') return ''
   if (by === 'destination') return destination
+  if (by === 'dead') return kind === 'dead' ? JSON.stringify([destination, reason]) : undefined
   if (kind !== 'attempted') return undefined
   return status > 0 ? String(status) : outcome
+}
+
+/** Returns the destination and the reason of a group of dead letters. */
+export function readDeadKey(key: string): { readonly destination: string; readonly reason: string } {
+  const read: unknown = JSON.parse(key)
+  const [destination, reason]: readonly unknown[] = Array.isArray(read) ? read : []
+  return { destination: String(destination), reason: String(reason) }
 }

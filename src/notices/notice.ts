@@ -81,6 +81,12 @@ export const noticeKinds: readonly NoticeKind[] = [
   'resumed',
 ]
 
+/** `labels`: those by which somebody finds out to whom the destination belongs. */
+export type AboutDestination = {
+  readonly name: string
+  readonly labels?: Readonly<Record<string, string>> | undefined
+}
+
 /**
  * A notice as a Segment message for the topic `events`. `key` is the key of its record. All notices about a
  * destination have the same key, so they are in one partition.
@@ -109,12 +115,16 @@ export function subjectOf(notice: Notice): string {
 }
 
 /**
- * Returns the message of a notice. `nameOf` returns the name of a destination in the catalog. The same notice
- * with the same name always gives the same text.
+ * Returns the message of a notice. `aboutOf` returns the name and the labels of a destination in the catalog.
+ * The same notice with the same name and labels always gives the same text.
  */
-export function messageOf(notice: Notice, nameOf: (destinationId: string) => string): NoticeMessage {
+export function messageOf(
+  notice: Notice,
+  aboutOf: (destinationId: string) => AboutDestination,
+): NoticeMessage {
   const { destinationId, atMs } = notice
   const messageId = idOf(notice)
+  const { name, labels = {} } = aboutOf(destinationId)
   const message = {
     type: 'track',
     messageId,
@@ -123,7 +133,8 @@ export function messageOf(notice: Notice, nameOf: (destinationId: string) => str
     timestamp: timeOf(atMs),
     properties: {
       destination: destinationId,
-      destinationName: nameOf(destinationId),
+      destinationName: name,
+      ...(Object.keys(labels).length > 0 && { labels }),
       ...propertiesOf(notice),
       advice: adviceOf(notice),
     },

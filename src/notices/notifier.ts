@@ -2,7 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { OpenHook } from '../pipeline/pipeline-ports.ts'
 import { Board, type HookName } from './board.ts'
 import { Decider, type Situation, type Terms, toldHooks, toldRefusing } from './decider.ts'
-import { messageOf, type Notice, type NoticeKind, type NoticeMessage } from './notice.ts'
+import {
+  type AboutDestination,
+  messageOf,
+  type Notice,
+  type NoticeKind,
+  type NoticeMessage,
+} from './notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, pagesOf, type Report } from './notice-record.ts'
 import { encodeGone } from './gone-record.ts'
 import {
@@ -46,7 +52,7 @@ export type NotifierOptions = {
    */
   readonly isOwner: () => boolean
   readonly situation: () => Omit<Situation, 'nowMs'>
-  readonly nameOf: (destinationId: string) => string
+  readonly aboutOf: (destinationId: string) => AboutDestination
   readonly pauses: PausesPort
   readonly pauseTerms: PauseTerms
   readonly observer: NotifierObserver
@@ -262,9 +268,9 @@ export class Notifier {
   }
 
   async #send(notice: Notice): Promise<void> {
-    const { send, write, nameOf, observer } = this.#options
+    const { send, write, aboutOf, observer } = this.#options
     if (!this.#mayDecide()) return
-    const isTaken = await send(messageOf(notice, nameOf))
+    const isTaken = await send(messageOf(notice, aboutOf))
     await write(encodeTold({ notice, isSent: true }))
     if (isTaken) observer.sent(notice)
     else observer.dropped(notice.kind, 'refused', 1)

@@ -105,6 +105,7 @@ export const auditActions = [
   'destination_dropped',
   'destination_tested',
   'user_searched',
+  'content_read',
   'tokens_changed',
   'catalog_changed',
 ] as const

@@ -74,8 +74,14 @@ function differenceOf(before: readonly Token[], now: readonly Token[]): readonly
 
 function missingIn(all: readonly Token[], wanted: readonly Token[]): readonly Token[] {
   return wanted.filter(
-    ({ name, right, digest }) =>
-      !all.some((one) => one.name === name && one.right === right && one.digest.equals(digest)),
+    ({ name, right, seesContent, digest }) =>
+      !all.some(
+        (one) =>
+          one.name === name &&
+          one.right === right &&
+          one.seesContent === seesContent &&
+          one.digest.equals(digest),
+      ),
   )
 }
 
@@ -100,12 +106,16 @@ async function read(path: string): Promise<ReadFile | string> {
  * Creates a token for `sluice admin token create`. `line` is for the token file, and `said` is for the person
  * who asked.
  */
-export function newToken(name: string, given: string): { line: string; said: readonly string[] } {
+export function newToken(
+  name: string,
+  given: string,
+  seesContent: boolean | undefined,
+): { line: string; said: readonly string[] } {
   const right = rights.find((known): known is AdminRight => known === given)
   if (right === undefined) throw new WrongUseError(`--right is one of ${rights.join(', ')}.`)
   if (!/^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$/.test(name))
     throw new WrongUseError('--name has up to 100 letters, digits, and . _ @ - after the first.')
-  const { token, line } = createToken(name, right)
+  const { token, line } = createToken(name, right, seesContent)
   const said = [
     `The token of ${name}, which is shown this once: ${token}`,
     'Give it to who is to have it. The line on standard output belongs into the file of admin.tokensFile (append it with >>), which running processes read within seconds.',

@@ -22,14 +22,18 @@ import { openConsole } from './console/open-console.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
+import { applyCalls } from './apply-calls.ts'
+import { bulkCalls } from './bulk-calls.ts'
+import { contentCalls } from './content-calls.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
 import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
 import { logCalls } from './log-calls.ts'
-import type { TopicTokens } from './start/catalog-topic.ts'
-import { openCatalog, type RoleCatalog } from './start/open-catalog.ts'
+import type { TopicTokens } from './catalog/followed-topic.ts'
+import { openCatalog } from './catalog/open-catalog.ts'
+import type { RoleCatalog } from './catalog/role-catalog.ts'
 import type { Parts } from './start/parts.ts'
 import { openPauseDesk } from './operations/pause-desk.ts'
 import { FollowedPicture } from './operations/picture.ts'
@@ -126,7 +130,8 @@ export async function startAdminPart({
   const deliveryLog = logCalls({ config, log, desk, catalog, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
-  const catalogDesk = await openDesk({ config, log, parts, role })
+  const catalogDesk = await openDesk({ config, log, parts, role, topic })
+  const atDesk = deskCalls(catalogDesk, config, log)
   const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
   const live = new Live({ config, log, catalog, followed, replays: liveReplays(desk, catalog) })
   parts.defer(() => within(leaveMs, live.stop()))
@@ -138,8 +143,10 @@ export async function startAdminPart({
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
-      ...callsAtDesk(deskCalls(catalogDesk, config, log), catalog),
+      ...callsAtDesk(atDesk, catalog),
+      ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
+      ...contentCalls({ config, log, desk, catalog }),
       ...console.calls,
       live: async (request) => live.call(request),
     },
@@ -198,7 +205,12 @@ async function serve(
 
 /** The calls that read and change the catalog in its topic. */
 function callsAtDesk(atDesk: AtDesk, catalog: () => Catalog) {
-  return { ...catalogCalls(atDesk, catalog), ...rotateCalls(atDesk), ...catalogHistoryCalls(atDesk) }
+  return {
+    ...catalogCalls(atDesk, catalog),
+    ...rotateCalls(atDesk),
+    ...catalogHistoryCalls(atDesk),
+    ...applyCalls(atDesk),
+  }
 }
 
 /** Counts and logs what becomes of requests. */
@@ -227,9 +239,13 @@ async function openDesk({
   log,
   parts,
   role,
-}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & { role: KafkaRole }): Promise<OpenedDesk | undefined> {
+  topic,
+}: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
+  role: KafkaRole
+  topic: RoleCatalog['topic'] | undefined
+}): Promise<OpenedDesk | undefined> {
   if (config.catalog.source === 'file') return undefined
-  const desk = await openCatalogDesk(config, log, role)
+  const desk = await openCatalogDesk(config, log, role, () => topic?.trouble()?.problem)
   parts.defer(() => within(leaveMs, desk.close()))
   return desk
 }

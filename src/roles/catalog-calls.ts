@@ -49,13 +49,16 @@ function sourceList(catalog: Catalog, scope: TokenScope): object {
 }
 
 /** Answers a request with what it gets at the desk, or with the problem that keeps it from it. */
-export type AtDesk = (work: (desk: OpenedDesk) => Promise<AdminAnswer>) => Promise<AdminAnswer>
+export type AtDesk = (
+  request: Pick<AdminRequest, 'isInForce'>,
+  work: (desk: OpenedDesk) => Promise<AdminAnswer>,
+) => Promise<AdminAnswer>
 
 /** `desk`: `undefined` if the catalog is in a file. */
 export function deskCalls(desk: OpenedDesk | undefined, config: Config, log: Log): AtDesk {
-  return (work) => {
+  return ({ isInForce }, work) => {
     if (desk === undefined) return Promise.resolve(problem('conflict', inFile(config)))
-    const told = work(desk).catch((error: unknown) => {
+    const told = work(whileInForce(desk, isInForce)).catch((error: unknown) => {
       // Trying again doesn't help, as it does if Kafka doesn't answer.
       if (error instanceof OtherLogError || error instanceof SealError || error instanceof StartError)
         return problem('conflict', error.message)
@@ -63,6 +66,11 @@ export function deskCalls(desk: OpenedDesk | undefined, config: Config, log: Log
     })
     return asked(log, told, (answer) => answer, unanswered)
   }
+}
+
+/** A change may wait for others. If its token has ended meanwhile, it isn't made. */
+export function whileInForce<T extends Pick<OpenedDesk, 'change'>>(desk: T, isInForce: () => boolean): T {
+  return { ...desk, change: (order) => desk.change({ ...order, isAllowed: isInForce }) }
 }
 
 class CatalogCalls {
@@ -73,7 +81,7 @@ class CatalogCalls {
   }
 
   show(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
-    return this.#atDesk(async (desk) => {
+    return this.#atDesk(request, async (desk) => {
       const name = nameIn(kind, request)
       const object = (await desk.look()).objects.get(keyOf(name))
       if (object === undefined || !holdsObject(request.token.scope, object)) return missing(kind, name.id)
@@ -86,7 +94,7 @@ class CatalogCalls {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: true })
     const given = { id: name.id, ...(isRecord(request.body) ? request.body : {}) }
-    return this.#atDesk((desk) => {
+    return this.#atDesk(request, (desk) => {
       if (base === undefined) return Promise.resolve(problem('no_condition', needsCondition))
       return change(desk, request, { name, op: 'put', given, base })
     })
@@ -95,7 +103,7 @@ class CatalogCalls {
   patch(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
-    return this.#atDesk(async (desk) => {
+    return this.#atDesk(request, async (desk) => {
       if (base === undefined) return problem('no_condition', needsMatch)
       const object = (await desk.look()).objects.get(keyOf(name))
       if (object === undefined || !holdsObject(request.token.scope, object)) return missing(kind, name.id)
@@ -110,7 +118,7 @@ class CatalogCalls {
   remove(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
-    return this.#atDesk((desk) => {
+    return this.#atDesk(request, (desk) => {
       if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
       return change(desk, request, { name, op: 'remove', base })
     })
@@ -166,7 +174,8 @@ function refusedWithin(
   answer: Extract<ChangeAnswer, { ok: false }>,
   { name: { kind, id }, base }: Edit,
 ): AdminAnswer {
-  if (answer.kind === 'damaged') return problem('conflict', 'The catalog can not be changed now.')
+  if (answer.kind === 'damaged' || answer.kind === 'halted')
+    return problem('conflict', 'The catalog can not be changed now.')
   const isLost =
     answer.kind === 'missing' ||
     (answer.kind === 'outdated' && (answer.present === undefined || !holdsObject(scope, answer.present)))
@@ -190,7 +199,10 @@ export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): Adm
       return problem('faulty', detail)
     case 'busy':
       return problem('unavailable', detail)
+    case 'ended':
+      return problem('no_token', detail)
     case 'damaged':
+    case 'halted':
     case 'asked':
       return problem('conflict', detail)
   }

@@ -16,8 +16,9 @@ const mostNamed = 100
 /** Creates the handlers of the calls that read the history of the catalog, and undo a change. */
 export function catalogHistoryCalls(atDesk: AtDesk): Calls {
   return {
-    list_catalog_changes: ({ query, token }) =>
-      atDesk(async ({ history, definitions }) => {
+    list_catalog_changes: (request) =>
+      atDesk(request, async ({ history, definitions }) => {
+        const { query, token } = request
         const { object: key, cursor } = query
         const before = cursor === undefined ? undefined : Number(cursor)
         const { changes, next } = await history.page({ before, limit: limitOf(query), key })
@@ -26,8 +27,9 @@ export function catalogHistoryCalls(atDesk: AtDesk): Calls {
           cursor: next === undefined ? null : String(next),
         })
       }),
-    show_catalog_change: ({ params, query, token }) =>
-      atDesk(async (desk) => {
+    show_catalog_change: (request) =>
+      atDesk(request, async (desk) => {
+        const { params, query, token } = request
         const found = await findChange(desk, Number(params['revision']))
         if (!found.ok) return problem('not_found', found.problem)
         const { object, cursor = '0' } = query
@@ -39,7 +41,7 @@ export function catalogHistoryCalls(atDesk: AtDesk): Calls {
         const shown = wholeChangeData(desk.definitions, found.change, page, showsTo(token))
         return done({ ...shown, cursor: next < meant.length ? String(next) : null })
       }),
-    undo_catalog_change: (request) => atDesk((desk) => undoOnce(desk, request)),
+    undo_catalog_change: (request) => atDesk(request, (desk) => undoOnce(desk, request)),
   }
 }
 

@@ -15,10 +15,12 @@ import {
 } from '../delivery-log/log-query.ts'
 import { type Grouping, mostSteps, stepsOf } from '../delivery-log/groups.ts'
 import { minutesOf } from '../delivery-log/minutes.ts'
+import { messageContent } from './content/message-content.ts'
 import { asked, type Log, notTold } from './replay-calls.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
 import { hashedUser, openLogQuery } from './operations/open-log-query.ts'
 import {
+  deadData,
   filterOf,
   groupsData,
   isoOrNull,
@@ -37,7 +39,10 @@ export type LogCallsOptions = {
   readonly query?: LogQuery | undefined
 }
 
-type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'count_log'>
+type LogCalls = Pick<
+  AdminCalls,
+  'show_log' | 'show_message' | 'show_content' | 'summarize_dead_letters' | 'search_log' | 'count_log'
+>
 
 /**
  * The number of questions that may run at the same time. It is limited because one reader answers all
@@ -58,9 +63,14 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
   const filtered = (
     { body, token }: AdminRequest,
     question: (query: typeof nothing, filter: LogFilter) => Promise<AdminAnswer>,
+    sinceMs?: number,
   ): Promise<AdminAnswer> =>
     desk.asked(shareOf(token), (query) => {
-      const given = filterOf(body, { nowMs: Date.now(), hashUser: (userId) => hashedUser(config, userId) })
+      const given = filterOf(body, {
+        nowMs: Date.now(),
+        sinceMs,
+        hashUser: (userId) => hashedUser(config, userId),
+      })
       if (typeof given === 'string') return badRequest(given)
       const filter = filterWithin(token.scope, catalog(), given)
       if (filter === undefined) return badRequest(tooManyDestinations)
@@ -85,16 +95,16 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
           behindMs: behindMs < 0 ? null : behindMs,
         })
       }),
-    show_message: ({ params: { message = '' }, token }) =>
-      desk.asked(shareOf(token), async (query) => {
-        const all = await query.find(message)
-        const records = all.filter(({ destination }) => sees(token.scope, catalog(), destination))
-        return records.length === 0 ? problem('not_found', unknownMessage) : done(lifeData(message, records))
-      }),
+    show_message: showMessage(options, desk),
+    show_content: showContent(options, desk),
     search_log: (request) =>
       filtered(request, async (query, filter) => {
         const { records, cursor = null } = await query.search(filter, pageOf(request.body))
-        return done({ ...rangeData(filter), records: records.map(recordData), cursor })
+        return done({
+          ...rangeData(filter),
+          records: records.map((record) => recordData(record, request.token)),
+          cursor,
+        })
       }),
     count_log: (request) =>
       filtered(request, async (query, filter) => {
@@ -103,8 +113,39 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
         const minutes = minutesOf(await query.counts(filter), await query.percentiles(filter))
         return done({ ...rangeData(filter), minutes: minutes.map(minuteData) })
       }),
+    summarize_dead_letters: (request) => filtered(request, deadLetters(request.body), deadSinceMs),
   }
   return { calls, close: () => desk.close() }
+}
+
+function showMessage({ catalog }: LogCallsOptions, desk: LogDesk): LogCalls['show_message'] {
+  return ({ params: { message = '' }, token }) =>
+    desk.asked(shareOf(token), async (query) => {
+      const all = await query.find(message)
+      const records = all.filter(({ destination }) => sees(token.scope, catalog(), destination))
+      return records.length === 0
+        ? problem('not_found', unknownMessage)
+        : done(lifeData(message, records, token))
+    })
+}
+
+/** Creates the handler that shows what a message contains. Who asks is written into the audit trail first. */
+function showContent(
+  { config, log, desk: replays, catalog }: LogCallsOptions,
+  desk: LogDesk,
+): LogCalls['show_content'] {
+  return ({ params: { message = '' }, token }) =>
+    desk.asked(shareOf(token), async (query) => {
+      const all = await query.find(message)
+      const records = all.filter(({ destination }) => sees(token.scope, catalog(), destination))
+      const [first] = records
+      if (first === undefined) return problem('not_found', unknownMessage)
+      const deed = { action: 'content_read', by: token.name, detail: `message ${message}` } as const
+      const destination = first.destination === '' ? undefined : first.destination
+      const told = await asked(log, replays.tell({ ...deed, destination }), () => done({}), notTold)
+      if (told.isProblem) return told
+      return done(await messageContent({ config, log, catalog: catalog() }, message, records))
+    })
 }
 
 /** Returns how the counts are to be grouped. `undefined`: by the minute, as a list. */
@@ -124,6 +165,27 @@ async function grouped(
   if (steps > mostSteps)
     return badRequest(`Ask for at most ${mostSteps} steps: for longer steps, or less time.`)
   return done({ ...rangeData(filter), ...groupsData(await query.groups(filter, grouping), grouping.stepMs) })
+}
+
+/** How far back a summary of dead letters goes if nobody says how far, in milliseconds: a day. */
+const deadSinceMs = 86_400_000
+const defaultDeadTop = 100
+/** The lengths of steps, in milliseconds. The shortest is used with which the time range has few enough. */
+const deadStepsMs = [60_000, 300_000, 900_000, 1_800_000]
+
+/** Creates the question for the dead letters of a time range by destination and reason. */
+function deadLetters(body: unknown) {
+  const { top = defaultDeadTop }: { top?: number } = Object(body)
+  return async (query: Pick<LogQuery, 'groups'>, filter: LogFilter): Promise<AdminAnswer> => {
+    const stepMs = deadStepsMs.find((ms) => stepsOf(filter, ms).steps <= mostSteps)
+    if (stepMs === undefined) return badRequest('Ask for at most 31 days.')
+    const groups = await query.groups({ ...filter, kinds: ['dead'] }, { stepMs, by: 'dead', top })
+    return done({
+      ...rangeData(filter),
+      stepSeconds: stepMs / 1_000,
+      ...deadData(groups, { stepMs, ...filter }),
+    })
+  }
 }
 
 /** The most destinations of a question. A longer list would not fit into a request to the index. */

@@ -57,10 +57,10 @@ type Deeds = 'preview_replay' | 'create_replay' | 'stop_replay' | 'resume_replay
 
 function lookups(desk: ReplayDesk, catalog: () => Catalog, log: Log): Pick<AdminCalls, Lookups> {
   return {
-    health: async ({ token: { name, right, scope, endsAtMs } }) => {
+    health: async ({ token: { name, right, seesContent, scope, endsAtMs } }) => {
       const { version, commit } = buildInfo()
       const expiresAt = endsAtMs === undefined ? null : new Date(endsAtMs).toISOString()
-      const token = { name, right, scope: scopeData(scope), expiresAt }
+      const token = { name, right, content: seesContent, scope: scopeData(scope), expiresAt }
       return done({ status: 'ok', version, commit, token })
     },
     list_replays: ({ query, token: { scope } }) =>

@@ -19,7 +19,7 @@ export function rotateCalls(atDesk: AtDesk): Pick<AdminCalls, 'rotate_secret' | 
     request: AdminRequest,
     rotate: (desk: OpenedDesk, order: Omit<RotateOrder, 'oldEndsAt'>) => Promise<RotateAnswer>,
   ): Promise<AdminAnswer> =>
-    atDesk((desk) => {
+    atDesk(request, (desk) => {
       const once = onceOf(call, request)
       const order = orderOf(request)
       return changedOnce(desk, once, {

@@ -2,7 +2,14 @@ import { type AdminAnswer, done, missing, problem } from '../admin/problem.ts'
 import { covers, isScoped, narrowed, readScope, scopeData, sees, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import type { TokenBook } from '../admin/token-book.ts'
-import { type AdminRight, type KeptToken, mayDo, rights, type Token } from '../admin/tokens.ts'
+import {
+  type AdminRight,
+  type KeptToken,
+  mayDo,
+  rights,
+  seesContentByDefault,
+  type Token,
+} from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
@@ -14,8 +21,9 @@ import {
   type TokenOrder,
   untilRead,
 } from './operations/token-desk.ts'
+import { whileInForce } from './catalog-calls.ts'
 import { asked, type Log } from './replay-calls.ts'
-import type { CatalogTopic } from './start/catalog-topic.ts'
+import type { CatalogTopic } from './catalog/followed-topic.ts'
 
 export type TokenCallsOptions = {
   readonly book: TokenBook
@@ -64,8 +72,8 @@ class TokenCalls {
     }
   }
 
-  create({ body, token }: AdminRequest): Promise<AdminAnswer> {
-    return this.#atDesk(async (desk) => {
+  create({ body, token, isInForce }: AdminRequest): Promise<AdminAnswer> {
+    return this.#atDesk(isInForce, async (desk) => {
       const order = this.#orderOf(body, token)
       if ('status' in order) return order
       const { token: text, kept, answer } = await makeToken(desk, order)
@@ -77,9 +85,9 @@ class TokenCalls {
     })
   }
 
-  remove({ params, token: { name: by, scope } }: AdminRequest): Promise<AdminAnswer> {
+  remove({ params, token: { name: by, scope }, isInForce }: AdminRequest): Promise<AdminAnswer> {
     const { token: name = '' } = params
-    return this.#atDesk(async (desk) => {
+    return this.#atDesk(isInForce, async (desk) => {
       const isOfFile = this.#options.book.ofFile.some((one) => one.name === name)
       if (isOfFile && !isScoped(scope)) return problem('conflict', ofFile(name))
       const token = this.#seenBy(scope).find((one) => one.name === name)
@@ -95,7 +103,13 @@ class TokenCalls {
 
   /** Returns what is asked for, or why it can't be had. */
   #orderOf(body: unknown, maker: AdminRequest['token']): TokenOrder | AdminAnswer {
-    const given: { name?: unknown; right?: unknown; scope?: unknown; expiresAt?: unknown } = Object(body)
+    const given: {
+      name?: unknown
+      right?: unknown
+      content?: unknown
+      scope?: unknown
+      expiresAt?: unknown
+    } = Object(body)
     const name = String(given.name)
     const right = rights.find((known): known is AdminRight => known === given.right)
     const wanted = readScope(given.scope)
@@ -105,7 +119,10 @@ class TokenCalls {
     if (typeof endsAtMs === 'string') return problem('bad_request', endsAtMs)
     const scope = narrowed(maker.scope, wanted)
     const isLonger = maker.endsAtMs !== undefined && (endsAtMs ?? Infinity) > maker.endsAtMs
-    if (scope === undefined || !mayDo(maker, right) || isLonger) return problem('not_allowed', moreThanOwn)
+    const seesContent = given.content ?? (maker.seesContent && seesContentByDefault(right))
+    const seesMore = seesContent === true && !maker.seesContent
+    if (scope === undefined || !mayDo(maker, right) || isLonger || seesMore)
+      return problem('not_allowed', moreThanOwn)
     const unseen = [...(scope.destinations ?? [])].find((id) => !this.#isThere(maker.scope, id))
     if (unseen !== undefined) return missing('destination', unseen)
     if (isScoped(maker.scope) && !name.startsWith(`${maker.name}.`))
@@ -116,7 +133,7 @@ class TokenCalls {
       (isScoped(maker.scope) && this.#seenBy(maker.scope).length >= mostTokens.ofScope)
     if (isFull) return problem('conflict', 'There are too many tokens: remove those that are not needed.')
     const family = isScoped(maker.scope) ? maker.family : name
-    return { name, right, scope, endsAtMs, family, by: maker.name }
+    return { name, right, seesContent: seesContent === true, scope, endsAtMs, family, by: maker.name }
   }
 
   #isThere(scope: TokenScope, destinationId: string): boolean {
@@ -134,18 +151,22 @@ class TokenCalls {
     return { hasEnded: book.hasEnded(token), lastUsedAt: isoOrNull(book.lastUsedMs(token)) }
   }
 
-  #atDesk(work: (desk: Pick<OpenedDesk, 'change'>) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+  #atDesk(
+    isInForce: () => boolean,
+    work: (desk: Pick<OpenedDesk, 'change'>) => Promise<AdminAnswer>,
+  ): Promise<AdminAnswer> {
     const { desk, config, log } = this.#options
     if (desk === undefined) return Promise.resolve(problem('conflict', onlyInTopic(config)))
-    return asked(log, work(desk), (answer) => answer, unanswered)
+    return asked(log, work(whileInForce(desk, isInForce)), (answer) => answer, unanswered)
   }
 }
 
 function madeData(token: Token & Partial<Pick<KeptToken, 'madeBy' | 'madeAtMs'>>) {
-  const { name, right, scope, endsAtMs, madeBy, madeAtMs } = token
+  const { name, right, seesContent, scope, endsAtMs, madeBy, madeAtMs } = token
   return {
     name,
     right,
+    content: seesContent,
     scope: scopeData(scope),
     expiresAt: isoOrNull(endsAtMs),
     createdBy: madeBy ?? null,
@@ -177,7 +198,7 @@ function refusedChange(answer: Parameters<typeof refusalText>[0]): AdminAnswer {
 }
 
 const moreThanOwn =
-  'A token makes only tokens that may not do more than itself: not by their right, not by their scope, and not for longer.'
+  'A token makes only tokens that may not do more than itself: not by their right, not by their scope, not by what they see, and not for longer.'
 const unanswered =
   'Kafka does not answer, or not in time: the token may have been made or revoked. List the tokens; if there is one whose text you do not have, revoke it.'
 

@@ -9,7 +9,7 @@ import { type RunningKafka, startKafka } from '../development/kafka.ts'
 import { adminAddress, type StartedAdmin, startAdminPart } from './admin.ts'
 import { openTokens } from './admin-tokens.ts'
 import { clientOf, openKafka } from './start/ask-kafka.ts'
-import { refuseFaultyCatalog } from './start/open-catalog.ts'
+import { refuseFaultyCatalog } from './catalog/open-catalog.ts'
 import { gatewayAddress, startGatewayPart } from './gateway.ts'
 import { type Listening, refuseTakenPorts } from './start/listening.ts'
 import { openCatalogDesk, refusalText } from './operations/catalog-desk.ts'
@@ -152,7 +152,8 @@ async function firstWriteKey(config: Config, log: Logger): Promise<string | unde
     const writeKey = `wk_${randomBytes(12).toString('base64url')}`
     const given = { id: 'app', name: 'My first source', writeKeys: [writeKey] }
     const edit = { name: { kind: 'source', id: 'app' }, op: 'put', given } as const
-    const answer = await desk.change({ edits: [edit], by: 'sluice up' })
+    // Whoever has removed the data of this Kafka wants to begin anew.
+    const answer = await desk.change({ edits: [edit], by: 'sluice up', accepts: true })
     if (!answer.ok) throw new StartError(refusalText(answer))
     return writeKey
   } finally {

@@ -3,7 +3,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { stateCountsOf } from '../catalog/next-catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { startConsumer } from '../kafka/group/consumer.ts'
-import { groupSubscriptions } from '../topics/topics.ts'
+import { groupSubscriptions, topicTable } from '../topics/topics.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
@@ -37,7 +37,8 @@ import { type MemberOutlets, openOutlets } from './member/member-outlets.ts'
 import { deferEnd } from './member/member-shutdown.ts'
 import { type MemberStates, openStates } from './member/member-states.ts'
 import { type Notices, openNotices, openRefusals, openWatch } from './member/open-notices.ts'
-import { openCatalog, type RoleCatalog, tellWaiting } from './start/open-catalog.ts'
+import { openCatalog, tellWaiting } from './catalog/open-catalog.ts'
+import type { RoleCatalog } from './catalog/role-catalog.ts'
 import { openRepeats } from './member/open-repeats.ts'
 import { openRebuildRepeats, type RebuildRepeats } from './member/rebuild-repeats.ts'
 import { openNoticesFeed } from './member/notices-feed.ts'
@@ -53,7 +54,14 @@ import { openReplays, type Replays } from './member/open-replays.ts'
 import { holdUntilKnown, openWaiting } from './member/open-waiting.ts'
 import { openRetentions, type Retentions } from './member/retentions.ts'
 import { type RetryTier, tiersToConsume } from './member/retry-tiers.ts'
-import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './start/settings.ts'
+import {
+  ladderOf,
+  pipelineSettings,
+  type ProcessOf,
+  staticMember,
+  topicLayout,
+  topicNames,
+} from './start/settings.ts'
 import { Stalls } from './start/stalls.ts'
 import { FailingUnits } from './member/failing-units.ts'
 import { openOwnTelemetry } from './start/telemetry.ts'
@@ -163,7 +171,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const notices = openNotices({ ...base, ...joined, pipeline })
   parts.defer(() => base.shutdownTime.within(notices.stop()))
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
-  tellPipeline(base, pipeline, subscriptions)
+  tellPipeline({ ...base, ...joined }, pipeline, subscriptions)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
   const recalls = openRecalls({ ...base, ...joined, pipeline, intake })
   parts.defer(() => base.shutdownTime.within(recalls.stop()))
@@ -233,7 +241,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   feed.onRound(() => pauses.taken())
   feed.onReset(() => pauses.reset())
   const formerPartitions = await refuseOtherLayout(kafka, config)
-  const laidOut = await refuseWrongTopics(kafka, config, log)
+  const laidOut = await refuseWrongTopics(kafka, config, log, topicsToCheck(config, file))
   const { retryPrefix } = topicNames(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
   const failingUnits = new FailingUnits({ log, topics: topicNames(config) })
@@ -256,6 +264,16 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     limits: connectionLimits(config, { openFiles: maxOpenFiles(), hasGateway: role === 'up' }, log),
   }
   return { ...shared, tracing, laidOut, formerPartitions, tiers, file }
+}
+
+/**
+ * If the copy of the catalog takes the place of its topic, the topic may even be missing. `undefined`: all
+ * topics.
+ */
+function topicsToCheck(config: Config, { topic: followed }: RoleCatalog): readonly string[] | undefined {
+  if (followed?.trouble() === undefined) return undefined
+  const { catalog } = topicNames(config)
+  return topicTable(topicLayout(config)).flatMap(({ topic }) => (topic === catalog ? [] : [topic]))
 }
 
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
@@ -335,7 +353,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
 
 /** Tells the pipeline what stops all deliveries or those of a unit, and for whom deliveries wait in vain. */
 function tellPipeline(
-  { log, group, stalls, failingUnits, file }: OpenedBase,
+  { log, group, stalls, failingUnits, file, waiting }: OpenedBase & { readonly waiting: WaitingQueues },
   pipeline: Pipeline,
   subscriptions: ConsumerOptions['topics'],
 ): void {
@@ -344,7 +362,9 @@ function tellPipeline(
     pipeline.setUnitStopped(unit, isStopped)
     for (const { topic } of subscriptions) group.setPartitionFull(topic, unit, isStopped, 'produce')
   })
-  file.onChange((now, before) => tellWaiting(log, (id) => pipeline.waitingFor(id), { now, before }))
+  const waitingFor = (id: string): number =>
+    pipeline.waitingFor(id) + waiting.countOf(id) + waiting.wantedOf(id)
+  file.onChange((now, before) => tellWaiting(log, waitingFor, { now, before }))
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { AskedGauge } from './asked-gauge.ts'
+import { AskedGauge, AskedKinds } from './asked-gauge.ts'
 import { openFilesRatio } from './open-files.ts'
 
 /** The metrics that every role has. Roles that run in one process share them. */
@@ -59,6 +59,20 @@ export function createCommonMetrics(registry: Registry) {
     catalogRefused: new AskedGauge({
       name: 'sluice_catalog_refused',
       help: '1 while the catalog file has faults, or lacks many entries of the catalog in force, so that the process uses an earlier version. The log names every fault.',
+      aggregator: 'max',
+      registers,
+    }),
+    catalogCopyAge: new AskedGauge({
+      name: 'sluice_catalog_copy_age_seconds',
+      help: 'The age of the copy of the catalog that the process uses, because the topic of the catalog could not be used when it started. 0 while the process follows the topic, or if the catalog is in a file.',
+      aggregator: 'max',
+      registers,
+    }),
+    catalogTrouble: new AskedKinds({
+      name: 'sluice_catalog_topic_trouble',
+      help: 'What is wrong with the topic of the catalog, 1 for each kind: copy (it could not be used at the start), other_topic (it was made anew, or has lost records), unread (it can not be read for 30 s), unusable (objects of it can not be used) or cleanup_policy (Kafka may delete objects of it, so changes are refused). There is no series if the catalog is in a file.',
+      labelNames: ['kind'],
+      kinds: ['copy', 'other_topic', 'unread', 'unusable', 'cleanup_policy'],
       aggregator: 'max',
       registers,
     }),

@@ -14,6 +14,7 @@ const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 export function createGatewayMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
   const { buildInfo, ready, faults, spans, catalogInfo, catalogRefused, destinations } = beside
+  const { catalogCopyAge, catalogTrouble } = beside
   const { groupLag, throttled, certificateExpiry, openFiles, clockSkew } = beside
   const registers = [registry]
   return {
@@ -26,6 +27,8 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     spans,
     catalogInfo,
     catalogRefused,
+    catalogCopyAge,
+    catalogTrouble,
     destinations,
     groupLag,
     throttled,

@@ -26,8 +26,10 @@ export type Right = {
  * topics a role reads and writes.
  */
 type Needs = {
-  /** Says whether the role reads the settings of the topics that it uses, or of all topics. */
-  readonly settings?: 'used' | 'all'
+  /**
+   * Says whether the role reads the settings of the catalog's topic, of all topics that it uses, or of all.
+   */
+  readonly settings?: 'catalog' | 'used' | 'all'
   readonly isMember?: true
   readonly creates?: true
 }
@@ -53,10 +55,10 @@ const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
   'log find': {},
   'audience backfill': {},
   replay: {},
-  destinations: {},
+  destinations: { settings: 'catalog' },
   status: {},
-  catalog: {},
-  admin: {},
+  catalog: { settings: 'catalog' },
+  admin: { settings: 'catalog' },
 }
 
 export type RightsScope = {
@@ -83,7 +85,8 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
     if (access.length === 0 && settings === 'all') operations.push('DESCRIBE')
     if (creates) operations.push('CREATE')
     // ALTER_CONFIGS includes reading the settings.
-    if (withSettings && (settings === 'all' || (settings === 'used' && access.length > 0)))
+    const isRead = settings === 'catalog' ? key === 'catalog' : access.length > 0
+    if (withSettings && (settings === 'all' || (settings !== undefined && isRead)))
       operations.push(creates ? 'ALTER_CONFIGS' : 'DESCRIBE_CONFIGS')
     const startsWithout = role === 'worker' || role === 'admin'
     const optional = isOptional && !creates && startsWithout ? ({ isOptional } as const) : undefined
@@ -130,6 +133,7 @@ const ofOnePartition: ReadonlySet<string> = new Set([
   'replay-jobs',
   'notices',
   'lending',
+  'health',
   'catalog',
   'catalog-history',
 ])

@@ -31,6 +31,17 @@ export async function readSettings(reader: ConfigReader, topic: string): Promise
   }
 }
 
+/**
+ * Returns why a topic that has to keep the last record of each key may lose some. Returns `undefined` if it
+ * keeps them, or if the cluster doesn't tell.
+ */
+export async function compactionProblem(reader: ConfigReader, topic: string): Promise<string | undefined> {
+  const reported = await readSettings(reader, topic)
+  const policy = typeof reported === 'string' ? undefined : reported.get('cleanup.policy')?.value
+  if (policy === undefined || sorted(policy) === 'compact') return undefined
+  return `${topic} has cleanup.policy=${policy} instead of compact, so Kafka deletes records that nothing has replaced`
+}
+
 const unreported: ReadonlySet<string> = new Set([
   'TOPIC_AUTHORIZATION_FAILED',
   'CLUSTER_AUTHORIZATION_FAILED',

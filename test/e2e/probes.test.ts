@@ -197,8 +197,9 @@ describe('/metrics', () => {
     expect(names.filter((name) => !/\w/.test(helps.get(name) ?? ''))).toEqual([])
     const exposed = series.map(({ name }) => name)
     const withoutSeries = names.filter((name) => !exposed.some((one) => one.startsWith(name)))
-    // This worker has no certificate and traces nothing, no destination fails, and nothing waits.
+    // This worker has a catalog file and no certificate, traces nothing, no destination fails, and nothing waits.
     expect(withoutSeries.toSorted()).toEqual([
+      'sluice_catalog_topic_trouble',
       'sluice_certificate_expiry_timestamp_seconds',
       'sluice_failing_destination_seconds',
       'sluice_trace_spans_total',

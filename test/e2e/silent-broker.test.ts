@@ -1,5 +1,9 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
+import { type AdminTokens, makeTokens } from '../support/admin.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { type SilentBroker, startSilentBroker } from '../support/silent-broker.ts'
 import { until } from '../support/until.ts'
@@ -13,10 +17,15 @@ let broker: KafkaNode
 let silent: SilentBroker
 let scene: Scene
 let receiver: CountingReceiver
+let tokens: AdminTokens
+/** Where the index of the delivery log is kept. */
+let folder: string
 
 beforeAll(async () => {
   silent = await startSilentBroker()
   receiver = await startCountingReceiver()
+  tokens = await makeTokens()
+  folder = await mkdtemp(join(tmpdir(), 'sluice-index-'))
   kafka = await startKafka({ brokers: [], ways: ['java'] })
   const [node] = kafka.nodes ?? []
   if (node === undefined) throw new Error('there is no broker to restart')
@@ -34,7 +43,9 @@ beforeAll(async () => {
 afterAll(async () => {
   scene.close()
   silent.stop()
+  tokens.remove()
   await kafka.stop()
+  await rm(folder, { recursive: true, force: true })
   await receiver.stop()
 })
 
@@ -71,15 +82,18 @@ test('if no address can be used, the error says what each of them did', async ()
 }, 60_000)
 
 test('roles start though the first address never answers, and outlive a restart of the other broker', async () => {
-  const [worker, gateway] = await Promise.all([
+  const others = { SLUICE_ADMIN_TOKENS_FILE: tokens.file, SLUICE_INDEX_FOLDER: folder }
+  const [worker, gateway, index, admin] = await Promise.all([
     startSluice(behindSilent()),
     startSluice(behindSilent(), { role: 'gateway' }),
+    startSluice({ ...behindSilent(), ...others }, { role: 'log serve' }),
+    startSluice({ ...behindSilent(), ...others }, { role: 'admin' }),
   ])
   try {
     await broker.kill('SIGKILL')
     await until('the gateway is not ready', async () => (await readiness(gateway)).startsWith('503'))
     await broker.start()
-    for (const role of [worker, gateway])
+    for (const role of [worker, gateway, index, admin])
       await until('it is ready again', async () => (await readiness(role)).startsWith('200'), {
         timeoutMs: 40_000,
       })
@@ -97,6 +111,6 @@ test('roles start though the first address never answers, and outlive a restart 
       expect.stringMatching(/^200/),
     ])
   } finally {
-    await Promise.all([worker.kill(), gateway.kill()])
+    await Promise.all([worker, gateway, index, admin].map((role) => role.kill()))
   }
 }, 120_000)

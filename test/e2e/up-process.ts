@@ -45,10 +45,10 @@ export async function startUp(folder: string, program = inject('program')): Prom
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
   child.stdout.resume()
   const broker = await until(
-    'it says where Kafka is',
+    'it says where Kafka is, and all that follows',
     () => {
       if (child.exitCode !== null) throw new Error(`it exited with ${child.exitCode}:\n${said}`)
-      return /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1]
+      return said.includes('Ctrl-C stops it.') ? /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1] : undefined
     },
     { timeoutMs: 90_000 },
   )

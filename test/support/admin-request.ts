@@ -5,6 +5,7 @@ import type { AdminRequest } from '../../src/admin/server.ts'
 const wholeToken = {
   name: 'ann',
   right: 'admin',
+  seesContent: true,
   scope: everything,
   endsAtMs: undefined,
   family: 'ann',

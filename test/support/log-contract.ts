@@ -1,4 +1,4 @@
-import { groupOf, GroupSums } from '../../src/delivery-log/groups.ts'
+import { groupings, groupOf, GroupSums } from '../../src/delivery-log/groups.ts'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readBlock } from '../../src/delivery-log/block-reader.ts'
@@ -241,7 +241,7 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
     await fc.assert(
       fc.asyncProperty(
         fc.array(state, { maxLength: 80 }),
-        fc.constantFrom('all' as const, 'destination' as const, 'status' as const),
+        fc.constantFrom(...groupings),
         fc.constantFrom(60_000, 300_000, 3_600_000, 21_600_000),
         fc.integer({ min: 1, max: 4 }),
         (states, by, stepMs, top) =>

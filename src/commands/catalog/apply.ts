@@ -1,11 +1,9 @@
-import { isSelected, type Labels, type LabelSelector, readSelector } from '../../catalog/labels.ts'
-import { isString, recordOf } from '../../catalog/plain-data.ts'
+import { isSelected, type LabelSelector, readSelector } from '../../catalog/labels.ts'
 import type { ChangeAnswer } from '../../catalog-log/desk.ts'
 import { madeOf } from '../../catalog-log/difference.ts'
-import type { Edit } from '../../catalog-log/judge.ts'
-import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
 import { keyOf } from '../../catalog-log/names.ts'
 import { catalogVariables } from '../../config/read.ts'
+import { appliedEdits, labelsOf, removalOf } from '../../roles/bulk/applied-edits.ts'
 import type { OpenedDesk } from '../../roles/operations/catalog-desk.ts'
 import { differenceLines } from '../../roles/operations/catalog-history.ts'
 import { counted, type Screen } from '../../roles/start/progress.ts'
@@ -57,7 +55,7 @@ export function applyFiles(
   const selector = selectorOf(order)
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const objects = await readFragments(paths)
-    const edits = editsFrom(objects, await desk.look(), selector)
+    const edits = appliedEdits(objects, await desk.look(), selector)
     for (const line of unlabelled(objects, selector)) writeError(line)
     const change = { edits, by, note: 'applied', variables: catalogVariables() }
     const preview = allowed(await desk.change({ ...change, isDryRun: true }), objects)
@@ -86,23 +84,6 @@ function selectorOf({ prunes, selector }: ApplyOrder): LabelSelector | undefined
   return read
 }
 
-/** Each edit is based on the version that was seen, so that nothing is overwritten that came since. */
-function editsFrom(
-  objects: GivenObjects,
-  log: CatalogLog,
-  selector: LabelSelector | undefined,
-): readonly Edit[] {
-  const puts = [...objects].map(([key, object]): Edit => ({
-    ...putOf(object),
-    base: log.objects.get(key)?.version ?? 'none',
-  }))
-  if (selector === undefined) return puts
-  const gone = [...log.objects.values()].filter(
-    (object) => !objects.has(keyOf(object)) && isSelected(labelsOf(object), selector),
-  )
-  return [...puts, ...gone.map((object): Edit => ({ ...removalOf(object), base: object.version }))]
-}
-
 /** Says which objects of the files a later --prune would not find. */
 function unlabelled(objects: GivenObjects, selector: LabelSelector | undefined): string[] {
   if (selector === undefined) return []
@@ -111,15 +92,6 @@ function unlabelled(objects: GivenObjects, selector: LabelSelector | undefined):
   )
   const label = `${selector.key}=${selector.value}`
   return keys.map((key) => `sluice: warning: ${key} lacks the label ${label}, so a later --prune leaves it.`)
-}
-
-function removalOf({ kind, id }: StoredObject): Edit {
-  return { name: { kind, id }, op: 'remove' }
-}
-
-function labelsOf({ definition }: Pick<StoredObject, 'definition'>): Labels {
-  const labels = Object.entries(recordOf(definition['labels']))
-  return Object.fromEntries(labels.flatMap(([key, value]) => (isString(value) ? [[key, value]] : [])))
 }
 
 function linesOf({ definitions }: OpenedDesk, { differences }: Accepted): string[] {

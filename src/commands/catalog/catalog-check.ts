@@ -8,7 +8,7 @@ import { outlineOf } from '../../catalog/outline.ts'
 import type { Variables } from '../../catalog/variables.ts'
 import { catalogVariables } from '../../config/read.ts'
 import type { Config } from '../../config/schema.ts'
-import { CatalogMemory } from '../../roles/start/catalog-memory.ts'
+import { CatalogMemory } from '../../roles/catalog/memory.ts'
 import { counted } from '../../roles/start/progress.ts'
 import { StartError } from '../../roles/start/start-error.ts'
 

@@ -19,6 +19,8 @@ export function addCatalogCommands(tools: CommandTools): void {
   addCheck(parent, tools)
   addImport(parent, tools)
   addExport(parent, tools)
+  addRestore(parent, tools)
+  addAccept(parent, tools)
   addDiff(parent, tools)
   addHistory(parent, tools)
   addUndo(parent, tools)
@@ -121,13 +123,101 @@ how many it has: expect: { destinations: 5 }. \${CATALOG_X} is filled in here. A
 }
 
 function addExport(parent: Command, { command, once }: CommandTools): void {
-  command('export', 'print the catalog of the topic as a file, without secrets', { parent })
+  command('export', 'print the catalog of the topic as a file, without secrets; or keep all of it', {
+    parent,
+  })
     .option('--json', 'print JSON')
+    .option('--sealed <file>', 'write a backup instead, with sealed secrets and tokens; - is standard output')
+    .option('--copy', 'with --sealed: from the last good copy on this machine, without Kafka')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice catalog export > catalog.yaml
+  sluice catalog export --sealed backup.jsonl    (sluice catalog restore backup.jsonl brings it back)
+
+A sealed export is of use only with the keys of catalog.keysFile: keep them elsewhere.`,
+    )
+    .action((flags: Flags) =>
+      once(flags, async (config, log) => {
+        const path = textOf(flags['sealed'])
+        const isOfCopy = flags['copy'] === true
+        if (path !== undefined)
+          return (await import('./restore.ts')).exportSealed({ config, log }, { path, isOfCopy })
+        if (isOfCopy) {
+          const { WrongUseError } = await import('../../roles/start/start-error.ts')
+          throw new WrongUseError('--copy needs --sealed FILE.')
+        }
+        const { exportCatalog } = await import('./import-export.ts')
+        return exportCatalog({ config, log }, { asJson: flags['json'] === true })
+      }),
+    )
+}
+
+function addRestore(parent: Command, { command, once, screen }: CommandTools): void {
+  command('restore', 'make the topic what a sealed export has, with secrets and tokens, in one change', {
+    parent,
+  })
+    .argument('<file>', 'what `sluice catalog export --sealed` has written; - reads standard input')
+    .option('--keep-newer', 'leave what was changed after the export as it is')
+    .option('--replace-newer', 'make also that what the export has')
+    .option(...dryRunOption)
+    .option(...yesOption)
+    .option(...byOption)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice catalog restore backup.jsonl --dry-run
+  sluice catalog export --sealed - --copy | sluice catalog restore - --yes
+
+Without --keep-newer or --replace-newer, nothing is changed if something was changed after the export. The
+difference is shown before the question. Processes that go on with their copy use the topic again. Tokens that were
+revoked after the export come back: look at the lines with token/. A restore is a change, and can be undone, but
+not for tokens. See docs/catalog-topic.md.`,
+    )
+    .action((path: string, flags: Flags) =>
+      once(flags, async (config, log) => {
+        const [keeps, replaces] = [flags['keepNewer'] === true, flags['replaceNewer'] === true]
+        if (keeps && replaces) {
+          const { WrongUseError } = await import('../../roles/start/start-error.ts')
+          throw new WrongUseError('Give --keep-newer or --replace-newer, not both.')
+        }
+        return (await import('./restore.ts')).restoreCatalog(
+          { config, log, screen },
+          {
+            path,
+            newer: keeps ? 'keep' : replaces ? 'replace' : 'refuse',
+            isDryRun: flags['dryRun'] === true,
+            isSure: flags['yes'] === true,
+            by: textOf(flags['by']),
+          },
+        )
+      }),
+    )
+}
+
+function addAccept(parent: Command, { command, once, screen }: CommandTools): void {
+  command(
+    'accept',
+    'say that the topic is the catalog as it is, after it was made anew or has lost records',
+    {
+      parent,
+    },
+  )
+    .option(...yesOption)
+    .option(...byOption)
+    .addHelpText(
+      'after',
+      `
+Processes that have seen more changes than the topic has go on with what they know, until you restore an export, or
+give this word. What the topic lacks is then given up. See docs/catalog-topic.md.`,
+    )
     .action((flags: Flags) =>
       once(flags, async (config, log) =>
-        (await import('./import-export.ts')).exportCatalog(
-          { config, log },
-          { asJson: flags['json'] === true },
+        (await import('./restore.ts')).acceptCatalog(
+          { config, log, screen },
+          { isSure: flags['yes'] === true, by: textOf(flags['by']) },
         ),
       ),
     )

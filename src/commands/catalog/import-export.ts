@@ -48,7 +48,8 @@ export function importCatalog(
     // A repair also signs the tokens anew, which no file has.
     const edits = [...editsFrom(value, log, path), ...(isRepair ? log.of('token').map(asItIs) : [])]
     const variables = catalogVariables()
-    const answer = await desk.change({ edits, by: by ?? whoIsThis(), variables, isDryRun, isRepair })
+    const options = { variables, isDryRun, isRepair, accepts: true }
+    const answer = await desk.change({ edits, by: by ?? whoIsThis(), ...options })
     if (!answer.ok) throw new StartError(refusalText(answer))
     const lines = changeLines(answer.changed)
     if (lines.length === 0) return [`Nothing differs from ${path}.`]

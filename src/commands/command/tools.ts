@@ -154,3 +154,8 @@ function isJson(line: string): boolean {
 export function writeError(line: string): void {
   process.stderr.write(`${printable(line)}\n`)
 }
+
+/** Returns the value of a flag that has a form with `no-`. `undefined`: neither was given. */
+export function flagOf(flag: unknown): boolean | undefined {
+  return typeof flag === 'boolean' ? flag : undefined
+}

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type * as destinations from './destinations.ts'
 import { listedStates } from '../command/command-choices.ts'
 import { WrongUseError } from '../../roles/start/start-error.ts'
-import { byOption, type CommandTools, type Flags, textOf, yesOption } from '../command/tools.ts'
+import { byOption, dryRunOption, type CommandTools, type Flags, textOf, yesOption } from '../command/tools.ts'
 
 export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -139,15 +139,67 @@ docs/verifying-signatures.md.`,
     )
 }
 
-function addPause(parent: Command, { command, once }: CommandTools): void {
-  command('pause', 'pause a destination in the topic: its messages wait (catalog.source=topic)', { parent })
-    .argument('<destination>', 'its id in the catalog')
+function addPause(parent: Command, tools: CommandTools): void {
+  const { command, once } = tools
+  const about = 'pause a destination in the topic, or many: their messages wait (catalog.source=topic)'
+  addChoice(command('pause', about, { parent }).argument('[destination]', 'its id in the catalog'))
     .option(...byOption)
-    .action((id: string, flags: Flags) =>
-      once(flags, async (config, log) =>
-        (await edits()).pause({ config, log }, { id, by: textOf(flags['by']) }),
-      ),
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice destinations pause crm
+  sluice destinations pause --label tenant=acme --dry-run
+  sluice destinations pause --label tenant=acme --yes
+
+Many are paused in one change, which \`sluice catalog undo\` takes back.`,
     )
+    .action((id: string | undefined, flags: Flags) =>
+      once(flags, async (config, log) => {
+        if (isChoice(id, flags)) return changeChosen(tools, { config, log }, 'pause', flags)
+        if (id === undefined)
+          throw new WrongUseError('Name a destination, or choose some with --label or --search.')
+        return (await edits()).pause({ config, log }, { id, by: textOf(flags['by']) })
+      }),
+    )
+}
+
+/** The options of commands that do the same to many destinations. */
+function addChoice(command: Command): Command {
+  return command
+    .option('--label <label>', 'all destinations with this label, such as tenant=acme')
+    .option('--search <text>', 'all destinations whose id, name or host has this text')
+    .option(...dryRunOption)
+    .option(...yesOption)
+}
+
+/** Returns true if many are chosen. Throws if one is named too. */
+function isChoice(id: string | undefined, { label, search, dryRun }: Flags): boolean {
+  const isMany = label !== undefined || search !== undefined
+  if (isMany && id !== undefined)
+    throw new WrongUseError('Name a destination, or choose some with --label or --search, and not both.')
+  if (!isMany && dryRun === true) throw new WrongUseError('--dry-run is for --label and --search.')
+  return isMany
+}
+
+async function changeChosen(
+  { screen }: CommandTools,
+  run: Pick<destinations.Run, 'config' | 'log'>,
+  deed: 'pause' | 'resume',
+  flags: Flags,
+): Promise<string[]> {
+  const { changeChosen: change } = await import('./many.ts')
+  return change(
+    { ...run, screen },
+    {
+      deed,
+      label: textOf(flags['label']),
+      search: textOf(flags['search']),
+      isDryRun: flags['dryRun'] === true,
+      isSure: flags['yes'] === true,
+      by: textOf(flags['by']),
+    },
+  )
 }
 
 function addRemove(parent: Command, { command, once, screen }: CommandTools): void {
@@ -274,9 +326,10 @@ function addPaused(parent: Command, { command, once, screen }: CommandTools): vo
     )
 }
 
-function addResume(parent: Command, { command, once, screen }: CommandTools): void {
-  command('resume', 'resume a destination that Sluice has paused', { parent })
-    .argument('[destination]', 'its id in the catalog')
+function addResume(parent: Command, tools: CommandTools): void {
+  const { command, once, screen } = tools
+  const about = 'resume a destination, or many that are paused in the topic'
+  addChoice(command('resume', about, { parent }).argument('[destination]', 'its id in the catalog'))
     .option('--all', 'resume all destinations that Sluice has paused')
     .option('--detach', 'end at once, without waiting until all workers know of the change')
     .option('--by <name>', 'who resumes it, for the audit trail (default: the user of this machine)')
@@ -286,24 +339,26 @@ function addResume(parent: Command, { command, once, screen }: CommandTools): vo
       `
 Examples:
   sluice destinations test crm && sluice destinations resume crm
+  sluice destinations resume --label tenant=acme --yes
+
+--label and --search resume what is paused in the topic of the catalog, and not what Sluice has paused.
 
 The messages that came for it meanwhile wait, and are delivered now. With notices.whileAutoPaused=dead-letter
 they are dead letters, and stay dead letters until you replay them. A URL that answered 410 is asked again. See
 docs/notices.md.`,
     )
     .action((destination: string | undefined, flags: Flags) =>
-      once(flags, async (config, log) =>
-        (await load()).resumeDestinations(
-          { config, log, screen },
-          {
-            destinationId: destination,
-            isForAll: flags['all'] === true,
-            by: textOf(flags['by']),
-            isDetached: flags['detach'] === true,
-            asJson: flags['json'] === true,
-          },
-        ),
-      ),
+      once(flags, async (config, log) => {
+        if (isChoice(destination, flags)) return changeChosen(tools, { config, log }, 'resume', flags)
+        const order = {
+          destinationId: destination,
+          isForAll: flags['all'] === true,
+          by: textOf(flags['by']),
+          isDetached: flags['detach'] === true,
+          asJson: flags['json'] === true,
+        }
+        return (await load()).resumeDestinations({ config, log, screen }, order)
+      }),
     )
 }
 

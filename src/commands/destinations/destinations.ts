@@ -9,7 +9,7 @@ import { destinationData, listDestinations, type ListQuery } from '../../roles/o
 import { assess, type AssessedDestination, assessOne } from '../../roles/operations/destination-conditions.ts'
 import { pausesOf } from '../../roles/operations/known-pauses.ts'
 import { type Picture, readPicture } from '../../roles/operations/picture.ts'
-import { readCatalog } from '../../roles/start/open-catalog.ts'
+import { readCatalog } from '../../roles/catalog/open-catalog.ts'
 import {
   knownWithinMs,
   openPauseDesk,
@@ -36,7 +36,7 @@ import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { whoIsThis } from '../command/operator.ts'
 import { turnOn } from '../command/edit-object.ts'
 
-type Run = { config: Config; log: Logger; screen: Screen }
+export type Run = { config: Config; log: Logger; screen: Screen }
 
 const pausesUnknown =
   'Kafka has no topic of notices, or does not show it: destinations that Sluice has paused are listed as on'
@@ -109,7 +109,7 @@ export function showStatus(
   })
 }
 
-async function pictureOf(run: Run, desk: PauseDesk): Promise<Picture> {
+export async function pictureOf(run: Run, desk: PauseDesk): Promise<Picture> {
   const picture = await readPicture(desk, run.config)
   if (!picture.pauses.areKnown) run.screen.write(`${pausesUnknown}\n`)
   return picture
@@ -282,10 +282,10 @@ export async function dropWaiting(run: Run, command: DropCommand): Promise<strin
   })
 }
 
-async function atDesk(
+export async function atDesk<T>(
   { config, log, screen }: Run,
-  work: (desk: PauseDesk) => Promise<string[]>,
-): Promise<string[]> {
+  work: (desk: PauseDesk) => Promise<T>,
+): Promise<T> {
   kafkaSettings(config)
   const desk = await openPauseDesk({
     config,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { testDestination, type TestOrder } from '../../roles/operations/destination-test.ts'
 import { isAccepted, testData, testLines } from '../../roles/operations/destination-test-text.ts'
-import { readCatalog } from '../../roles/start/open-catalog.ts'
+import { readCatalog } from '../../roles/catalog/open-catalog.ts'
 import { WrongUseError } from '../../roles/start/start-error.ts'
 import { openInput } from '../command/upstream-input.ts'
 

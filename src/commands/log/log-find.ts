@@ -2,26 +2,14 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { plain, timelineOf } from '../../delivery-log/lines.ts'
 import type { LogRecord } from '../../delivery-log/log-record.ts'
-import { readRecordAt } from '../../kafka/read/record-at.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
+import { nameOf, originsOf, type Payload, readPayloads } from '../../roles/content/payloads.ts'
 import { roughly } from '../../roles/operations/destination-health.ts'
 import { openHealthReading } from '../../roles/operations/health-reading.ts'
 import { clientOf } from '../../roles/start/ask-kafka.ts'
-import { readPayload, type ReadPayload } from './log-payload.ts'
 import { notesOn, notFoundNotes } from './find-notes.ts'
 import { type CommandOutput, withQuery } from './log-search.ts'
-import { openDecoder } from '../../roles/start/schema-registry.ts'
-import { kafkaSettings, topicNames } from '../../roles/start/settings.ts'
-
-type Origin = LogRecord['origin']
-
-/** The topic, partition and offset from which a message came, with its payload if Kafka still has it. */
-type Payload = ReadPayload & { readonly origin: Origin }
-
-/** How long reading one record may take, in milliseconds. */
-const readWithinMs = 10_000
-/** The most payloads that are shown. A message that was sent several times has several payloads. */
-const maxPayloads = 10
+import { kafkaSettings } from '../../roles/start/settings.ts'
 
 /** Finds all records of the delivery log about a message, and the message's payload if Kafka still has it. */
 export async function findMessage(
@@ -40,7 +28,8 @@ export async function findMessage(
     return { lines, isFound: false }
   }
   const payloads = withPayload ? await readPayloads(config, log, messageId, originsOf(records)) : []
-  if (isJson) return { lines: [...records, ...payloads].map((one) => JSON.stringify(one)), isFound: true }
+  if (isJson)
+    return { lines: [...records, ...payloads.map(shown)].map((one) => JSON.stringify(one)), isFound: true }
   const turns = withPayload && isAnyInQueue(records) ? await readTurns(config, log) : undefined
   const [first] = records
   const about = `Message ${plain(messageId)}: ${plain(first?.messageType ?? '')} of source ${plain(first?.source ?? '')}`
@@ -76,53 +65,10 @@ async function readTurns(
   }
 }
 
-function originsOf(records: readonly LogRecord[]): Origin[] {
-  const byName = new Map(records.map(({ origin }) => [nameOf(origin), origin]))
-  return [...byName.values()].slice(0, maxPayloads)
+function shown({ origin, payload, note }: Payload): object {
+  return { payload, note, origin }
 }
-
-async function readPayloads(
-  config: Config,
-  log: Pick<Logger, 'warn' | 'debug'>,
-  messageId: string,
-  origins: readonly Origin[],
-): Promise<Payload[]> {
-  if (config.kafka.brokers.length === 0) {
-    const note = 'no Kafka is configured (SLUICE_KAFKA_BROKERS)'
-    return origins.map((origin) => ({ origin, payload: undefined, note }))
-  }
-  const kafka = clientOf(kafkaSettings(config), log)
-  const { events, audienceChanges, deletions } = topicNames(config)
-  const framed = new Set([events, audienceChanges, deletions])
-  let registryTrouble = ''
-  const decoder = await openDecoder(config, silent, { onDown: (_isDown, why) => (registryTrouble = why) })
-  async function read(origin: Origin): Promise<ReadPayload> {
-    const found = await readRecordAt(kafka, origin, readWithinMs)
-    if (found === 'gone') return { payload: undefined, note: 'Kafka no longer has it' }
-    if ('trouble' in found) return { payload: undefined, note: `it can not be read: ${found.trouble}` }
-    return readPayload(found.record.value, {
-      messageId,
-      isFramed: framed.has(origin.topic),
-      decoder,
-      withinMs: readWithinMs,
-      registryTrouble: () => registryTrouble,
-    })
-  }
-  try {
-    // All payloads are read at the same time. So if Kafka doesn't answer, the command waits only once.
-    return await Promise.all(origins.map(async (origin) => ({ origin, ...(await read(origin)) })))
-  } finally {
-    decoder.stop()
-  }
-}
-
-/** A logger that logs nothing. If a payload can't be read, the field `note` of the result says why. */
-const silent = { info() {}, warn() {}, error() {} }
 
 function payloadLine({ origin, payload, note }: Payload): string {
   return `${nameOf(origin)}: ${note ?? plain(payload ?? '')}`
-}
-
-function nameOf({ topic, partition, offset }: Origin): string {
-  return `${topic}/${partition}/${offset}`
 }

@@ -6,7 +6,7 @@ import { type Job, stateOf } from '../../replay/jobs.ts'
 import { passed } from '../../replay/pieces.ts'
 import { faultsOf, type ReplaySource, takesEverything } from '../../replay/selection.ts'
 import { askKafka } from '../../roles/start/ask-kafka.ts'
-import { readCatalog } from '../../roles/start/open-catalog.ts'
+import { readCatalog } from '../../roles/catalog/open-catalog.ts'
 import { grouped, Progress, type Screen } from '../../roles/start/progress.ts'
 import {
   type DeskAnswer,

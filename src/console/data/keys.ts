@@ -28,7 +28,7 @@ export const otherKeys: readonly { readonly keys: string; readonly does: string 
 
 /** The time within which the letter must follow `g`. */
 const followMs = 1500
-let prefixAt = 0
+let prefixAt = -Infinity
 
 export function followKeys(): void {
   document.addEventListener('keydown', (event) => {
@@ -50,7 +50,7 @@ function isField(element: HTMLElement): boolean {
 /** Does what a key means. Returns whether it means anything. */
 function pressed(key: string, at: number): boolean {
   const wasPrefix = at - prefixAt < followMs
-  prefixAt = 0
+  prefixAt = -Infinity
   if (wasPrefix) {
     const found = pageKeys.find((one) => one.key === key)
     if (found !== undefined) go(urlOf(found.page))

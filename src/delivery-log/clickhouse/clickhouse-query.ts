@@ -102,13 +102,14 @@ class ClickHouseQuery implements LogQuery {
     const { clickHouse, tables } = this.#options
     const sums = new GroupSums(filter, grouping)
     const rows = await clickHouse.rows(groupsSql(tables, filter, grouping), asking?.signal)
-    for (const [step, word, verdict, destination, status, outcome, count] of rows) {
+    for (const [step, word, verdict, destination, status, outcome, reason, count] of rows) {
       const kind = kindIn(word)
       const record = {
         kind,
         destination: String(destination),
         status: Number(status),
         outcome: String(outcome),
+        reason: String(reason),
       }
       const key = groupOf(record, grouping.by)
       const isDelivered = verdict === 'delivered'

@@ -60,12 +60,13 @@ export function countsSql(tables: Tables, filter: LogFilter): Asked {
 export function groupsSql(tables: Tables, filter: LogFilter, { by, stepMs }: Grouping): Asked {
   const where = conditionsOf(tables, filter)
   const group = {
-    all: "'', 0, ''",
-    destination: "destination, 0, ''",
-    status: "'', status, outcome",
+    all: "'', 0, '', ''",
+    destination: "destination, 0, '', ''",
+    status: "'', status, outcome, ''",
+    dead: "destination, 0, '', reason",
   }[by]
   return {
-    sql: `SELECT intDiv(toUnixTimestamp64Milli(at), {stepMs:Int64}) AS step, kind, verdict, ${group}, sum(weight) FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY 1, 2, 3, 4, 5, 6 ${settingsOfFinal}`,
+    sql: `SELECT intDiv(toUnixTimestamp64Milli(at), {stepMs:Int64}) AS step, kind, verdict, ${group}, sum(weight) FROM ${quoted(tables, tables.attempts)} FINAL ${where.sql} GROUP BY 1, 2, 3, 4, 5, 6, 7 ${settingsOfFinal}`,
     params: { ...where.params, stepMs },
   }
 }

@@ -92,9 +92,10 @@ export class IndexReader {
     // The minutes of a step are counted together, as far as they are in one slot.
     const how = { withDuration: false, minutes: Math.min(60, grouping.stepMs / 60_000) }
     yield* this.#countEach(filter, how, (reader, { minute, shape, count }) => {
-      const { destination, status, ...indexes } = reader.shape(shape)
+      const { destination, status, reason, ...indexes } = reader.shape(shape)
       const kind = kindOf(indexes.kind)
-      const key = groupOf({ kind, destination, status, outcome: outcomeOf(indexes.outcome) }, grouping.by)
+      const outcome = outcomeOf(indexes.outcome)
+      const key = groupOf({ kind, destination, status, outcome, reason }, grouping.by)
       if (key === undefined) return
       const atMs = reader.slot * slotMs + minute * 60_000
       sums.add(key, { atMs, kind, isDelivered: verdictOf(indexes.verdict) === 'delivered', count })

@@ -31,6 +31,7 @@ export type LiveOptions = {
 
 /** What a live view shows. */
 type View = {
+  readonly seesContent: boolean
   readonly scope: TokenScope
   readonly destination: string | undefined
   readonly message: string | undefined
@@ -72,7 +73,7 @@ export class Live {
     const holder = token.digest.toString('hex')
     if (!this.#streams.hasRoom(holder)) return problem('busy', tooMany)
     const { destination, message } = query
-    const view = { scope: token.scope, destination, message }
+    const view = { scope: token.scope, seesContent: token.seesContent, destination, message }
     return {
       status: 200,
       body: {},
@@ -114,14 +115,17 @@ export class Live {
   }
 
   #sendAttempt(record: LogRecord): void {
-    const data = recordData(record)
+    const whole = recordData(record, { seesContent: true })
+    const withoutContent = recordData(record, { seesContent: false })
     const { destination, messageId } = record
     this.#streams.send({
       name: 'attempt',
       isKept: true,
       shownTo: (view) =>
         (view.message === undefined || view.message === messageId) && this.#concerns(view, destination)
-          ? data
+          ? view.seesContent
+            ? whole
+            : withoutContent
           : undefined,
     })
   }

@@ -4,7 +4,7 @@ import { type Edit } from '../../catalog-log/judge.ts'
 import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
 import { type OpenedDesk, refusalText } from '../operations/catalog-desk.ts'
 import { untilRead } from '../operations/token-desk.ts'
-import type { CatalogTopic } from '../start/catalog-topic.ts'
+import type { CatalogTopic } from '../catalog/followed-topic.ts'
 
 /** A change of what is kept. All of it is made, or nothing. */
 export type SessionChange = {

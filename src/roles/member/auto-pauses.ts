@@ -19,7 +19,7 @@ import { PauseBook } from '../../notices/pause-book.ts'
 import type { PausableDestination, PauseSituation } from '../../notices/pause-decider.ts'
 import { Listeners } from '../../async/listeners.ts'
 import type { KeyedRecord } from '../../message/records.ts'
-import type { RoleCatalog } from '../start/open-catalog.ts'
+import type { RoleCatalog } from '../catalog/role-catalog.ts'
 import { autoPauseTermsOf } from '../start/settings.ts'
 import { GoneHooks } from './gone-hooks.ts'
 

@@ -15,6 +15,7 @@ import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import { buildInfo } from '../../telemetry/build-info.ts'
 import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
 import type { WaitingQueues } from '../../waiting/queues.ts'
+import type { RoleCatalog } from '../catalog/role-catalog.ts'
 import type { KafkaClient } from '../operations/replay-jobs.ts'
 import { topicNames } from '../start/settings.ts'
 
@@ -23,6 +24,7 @@ export type OpenHealthOptions = {
   readonly log: Logger
   readonly kafka: KafkaClient
   readonly catalog: () => Catalog
+  readonly file: Pick<RoleCatalog, 'topic'>
   readonly reporter: Reporter
   readonly answers: HookAnswers
   readonly failing: FailingReporter
@@ -35,7 +37,10 @@ export type OpenHealthOptions = {
 export type OpenHealth = { stop(): Promise<void> }
 
 /** What a process tells of itself beside its units and its lag. */
-type ProcessFacts = Pick<ProcessWord, 'version' | 'startedMs' | 'failing' | 'untold'>
+type ProcessFacts = Pick<
+  ProcessWord,
+  'version' | 'startedMs' | 'failing' | 'untold' | 'catalogTrouble' | 'catalogCopyMs'
+>
 
 /** Time between two reports, in milliseconds. */
 const everyMs = 3_000
@@ -73,7 +78,7 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
   async function run(): Promise<void> {
     while (!signal.aborted) {
       const startedMs = performance.now()
-      const records = reportOf(options, build, Date.now())
+      const records = reportOf(options, { ...build, ...catalogFacts(options.file) }, Date.now())
       const tookMs = performance.now() - startedMs
       try {
         // What is true of the process comes last: it says that the rest is written.
@@ -102,6 +107,13 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
       await within(stopWithinMs, producer?.stop() ?? Promise.resolve())
     },
   }
+}
+
+function catalogFacts({ topic }: OpenHealthOptions['file']): ProcessFacts {
+  const trouble = topic?.trouble()
+  if (trouble === undefined) return {}
+  const { problem, copy } = trouble
+  return { catalogTrouble: problem, ...(copy !== undefined && { catalogCopyMs: copy.writtenMs }) }
 }
 
 /** Returns the records to write now. The word about the process comes last. */

@@ -13,6 +13,7 @@ import {
 import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
 import { within } from '../../async/within.ts'
 import type { Terms } from '../../notices/decider.ts'
+import type { AboutDestination } from '../../notices/notice.ts'
 import { Notifier, type NotifierOptions, type PausesPort } from '../../notices/notifier.ts'
 import { encodeGone } from '../../notices/gone-record.ts'
 import { Refusals } from '../../notices/refusals.ts'
@@ -100,7 +101,7 @@ export function openNotices(options: NoticesOptions): Notices {
     isWanted: () => isWanted(catalog(), sourceId),
     isOwner: () => group.isMember,
     situation: () => situationOf(options.pauses.whole, options.marks),
-    nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
+    aboutOf: (id) => aboutOf(catalog(), id),
     pauses: options.pauses,
     pauseTerms: pauseTermsOf(config, everyMs),
     observer: createNoticeObserver({ metrics: options.metrics, log }),
@@ -211,4 +212,10 @@ function situationOf(
       sharedSecretEndsAtMs === undefined ? [] : [{ destinationId: id, endsAtMs: sharedSecretEndsAtMs }],
     ),
   }
+}
+
+/** Returns what notices say about a destination, which may have been removed. */
+function aboutOf({ destinations }: Catalog, id: string): AboutDestination {
+  const { name = id, labels } = destinations.get(id) ?? {}
+  return { name, labels }
 }

@@ -14,8 +14,9 @@ import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { lineOf } from '../../catalog-log/difference.ts'
 import { HistoryReading } from '../../catalog-log/history-reading.ts'
 import { openKafka } from '../start/ask-kafka.ts'
-import type { CatalogTopicLog } from '../start/catalog-topic.ts'
-import { catalogKeys } from '../start/catalog-keys.ts'
+import { CompactionWatch } from '../catalog/compaction-watch.ts'
+import type { CatalogTopicLog } from '../catalog/load-topic.ts'
+import { catalogKeys } from '../catalog/keys.ts'
 import { topicNames } from '../start/settings.ts'
 import { auditRecord } from './replay-jobs.ts'
 import { StartError, WrongUseError } from '../start/start-error.ts'
@@ -28,15 +29,21 @@ export type OpenedDesk = {
   /** Returns an object as people see it, without secrets. */
   shown(object: StoredObject, how: { readonly showsUrls: boolean }): Readonly<Record<string, unknown>>
   readonly definitions: Definitions
+  /** Signs records, and checks who has signed them. */
+  readonly seals: RecordSeals
   readonly history: HistoryReading
   close(): Promise<void>
 }
 
-/** Opens the desk. Throws if the catalog is in a file. */
+/**
+ * Opens the desk. Throws if the catalog is in a file. `obstacle`: returns why the process of the desk doesn't
+ * follow the topic. Then it makes no changes, except those that say that the topic is right.
+ */
 export async function openCatalogDesk(
   config: Config,
   log: CatalogTopicLog,
   role: KafkaRole,
+  obstacle: () => string | undefined = () => undefined,
 ): Promise<OpenedDesk> {
   if (config.catalog.source === 'file') throw new WrongUseError(inFile(config))
   const keys = catalogKeys(config)
@@ -56,15 +63,21 @@ export async function openCatalogDesk(
     audited: (change) => ({ topic: replayJobs, partition: 0, records: [auditedRecord(change)] }),
     onRefused: (refused) => log.error({ topic, ...refused }, 'a record of the catalog was refused'),
   })
+  const compaction = new CompactionWatch({ config, log })
   return {
     look: () => desk.look(),
-    change: (change) =>
-      desk.change(change).catch((error: unknown) => {
+    async change(change) {
+      const problem = change.accepts === true ? undefined : obstacle()
+      const halt = change.isDryRun === true ? problem : (problem ?? (await compaction.present()))
+      if (halt !== undefined) return { ok: false, kind: 'halted', problem: halt }
+      return desk.change(change).catch((error: unknown) => {
         if (error instanceof NotWrittenError && error.lacksTopic) throw new StartError(lacksTopic(config))
         throw error
-      }),
+      })
+    },
     shown: (object, how) => definitions.shown(object, object.definition, how),
     definitions,
+    seals,
     history: new HistoryReading(reader, {
       topic: historyTopic,
       seals,
@@ -92,7 +105,8 @@ function auditedRecord({
   readonly changed: readonly ChangedObject[]
 }): ReturnType<typeof encodeJobRecord> {
   // The note of a token names it, with its right and scope.
-  if (!changed.some(({ name }) => isEntry(name)) && note !== undefined)
+  const isOfTokens = changed.length > 0 && !changed.some(({ name }) => isEntry(name))
+  if (isOfTokens && note !== undefined)
     return encodeJobRecord(auditRecord({ action: 'tokens_changed', by, detail: note }))
   const { detail, ...about } = auditedOf(changed)
   const told = note === undefined ? detail : `${note}: ${detail}`
@@ -134,8 +148,12 @@ export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): strin
       return `Change ${answer.asked.revision} was made for this request already.`
     case 'busy':
       return 'Other processes change the catalog all the time: try again.'
+    case 'ended':
+      return 'The token has ended meanwhile: nothing was changed.'
+    case 'halted':
+      return `Nothing was changed: ${answer.problem}. Changes are refused until this is mended (docs/catalog-topic.md).`
     case 'damaged':
-      return `The topic of the catalog can not be changed: ${answer.problem}. Either this process lacks a key (catalog.keysFile), or somebody without a key has written to the topic, or deleted records. In the latter case, \`sluice catalog import FILE --repair\` writes the whole catalog again.`
+      return `The topic of the catalog can not be changed: ${answer.problem}. Either this process lacks a key (catalog.keysFile), or somebody without a key has written to the topic, or deleted records. In the latter case, \`sluice catalog restore FILE\` or \`sluice catalog import FILE --repair\` writes the whole catalog again.`
   }
 }
 

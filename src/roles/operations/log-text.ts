@@ -1,5 +1,6 @@
+import type { Token } from '../../admin/tokens.ts'
 import { timeOf } from '../../delivery-log/lines.ts'
-import type { Groups } from '../../delivery-log/groups.ts'
+import { type Groups, readDeadKey } from '../../delivery-log/groups.ts'
 import type { LogFilter } from '../../delivery-log/log-query.ts'
 import { logKinds, type LogRecord } from '../../delivery-log/log-record.ts'
 import type { LogMinute } from '../../delivery-log/minutes.ts'
@@ -9,10 +10,14 @@ import { parseTimestamp } from '../../message/timestamp.ts'
 // Converts between the delivery log and the admin API. The functions make answers of the API from records of
 // the log, and make filters for the log from bodies of requests. The functions here do no input or output.
 
+type Seer = Pick<Token, 'seesContent'>
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns a record in the form that an answer has. Fields that don't apply to the record are null. */
-export function recordData(record: LogRecord): object {
+/**
+ * Returns a record in the form that an answer has. Fields that don't apply to the record are null. So is what
+ * the endpoint has answered, for a token that doesn't see content.
+ */
+export function recordData(record: LogRecord, { seesContent }: Seer): object {
   const { kind, status, durationMs, job } = record
   const isAttempt = kind === 'attempted'
   return {
@@ -37,7 +42,7 @@ export function recordData(record: LogRecord): object {
     firstSeenAt: timeOf(record.firstSeenMs),
     user: orNull(record.user),
     replay: orNull(job),
-    answer: orNull(record.answer),
+    answer: seesContent ? orNull(record.answer) : null,
   }
 }
 
@@ -45,7 +50,7 @@ export function recordData(record: LogRecord): object {
  * Returns what became of a message: its deliveries, in the order in which they began. `records` are the
  * message's records, with the oldest first.
  */
-export function lifeData(messageId: string, records: readonly LogRecord[]): object {
+export function lifeData(messageId: string, records: readonly LogRecord[], seer: Seer): object {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   const deliveries = [...byDestination].map(([destination, ofIt]) => {
     const { state, dueMs } = deliveryStateOf(ofIt)
@@ -53,7 +58,7 @@ export function lifeData(messageId: string, records: readonly LogRecord[]): obje
       destination: orNull(destination),
       state,
       dueAt: isoOrNull(dueMs),
-      records: ofIt.map(recordData),
+      records: ofIt.map((record) => recordData(record, seer)),
     }
   })
   return { messageId, deliveries }
@@ -71,20 +76,49 @@ export function groupsData({ fromMs, steps, groups, others }: Groups, stepMs: nu
   return { times, groups, others }
 }
 
+/** Returns groups of dead letters as an answer has them. Their times are those of steps. */
+export function deadData(
+  { fromMs: startMs, groups, others }: Groups,
+  { stepMs, fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'> & { readonly stepMs: number },
+): object {
+  const dead = groups.map(({ key, dead: counts }) => {
+    const { destination, reason } = readDeadKey(key)
+    const firstMs = startMs + stepMs * counts.findIndex((count) => count > 0)
+    const lastMs = startMs + stepMs * (1 + counts.findLastIndex((count) => count > 0))
+    return {
+      destination: orNull(destination),
+      reason,
+      count: counts.reduce((sum, count) => sum + count, 0),
+      firstAt: timeOf(Math.max(fromMs, firstMs)),
+      lastAt: timeOf(Math.min(toMs, lastMs)),
+    }
+  })
+  return { groups: dead, others }
+}
+
 /**
  * Builds a filter from a body that has passed schema validation. Returns a text that says what is wrong if
  * the filter makes no sense. `hashUser` returns `undefined` if no key is configured.
  */
 export function filterOf(
   body: unknown,
-  { nowMs, hashUser }: { nowMs: number; hashUser: (userId: string) => string | undefined },
+  {
+    nowMs,
+    sinceMs = defaultSinceMs,
+    hashUser,
+  }: {
+    nowMs: number
+    /** How far back the range goes if the body doesn't say it, in milliseconds. */
+    sinceMs?: number | undefined
+    hashUser: (userId: string) => string | undefined
+  },
 ): LogFilter | string {
   const given: Fields = typeof body === 'object' && body !== null ? { ...body } : {}
   const text = (name: string): string | undefined => {
     const value = given[name]
     return typeof value === 'string' ? value : undefined
   }
-  const fromMs = parsedTime(text('from'), nowMs - defaultSinceMs)
+  const fromMs = parsedTime(text('from'), nowMs - sinceMs)
   const toMs = parsedTime(text('to'), nowMs + clocksDifferMs)
   if (fromMs === undefined || toMs === undefined) return timesExpected
   if (fromMs >= toMs) return 'from has to be before to.'

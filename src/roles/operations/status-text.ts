@@ -43,7 +43,12 @@ type Totals = {
   readonly waiting: number
 }
 
-export function statusOf(picture: Picture, all: readonly AssessedDestination[]): Status {
+/** `ofCatalog`: why the catalog may be outdated. */
+export function statusOf(
+  picture: Picture,
+  all: readonly AssessedDestination[],
+  ofCatalog: readonly string[] = [],
+): Status {
   const { board, nowMs } = picture.health
   const workers = board?.processes(nowMs) ?? []
   const units = unitsOf(workers)
@@ -59,7 +64,7 @@ export function statusOf(picture: Picture, all: readonly AssessedDestination[]):
     totals: isComplete ? totalsOf(workers, all) : undefined,
     attention: all.filter(needsAttention).toSorted(worstFirst),
     untold,
-    unknown: unknownOf(picture, { board, workers, units, isComplete, untold }),
+    unknown: [...ofCatalog, ...unknownOf(picture, { board, workers, units, isComplete, untold })],
   }
 }
 
@@ -115,12 +120,21 @@ function unknownOf(
     unknown.push(
       `Which URLs fail for ${counted(earlier.length, 'worker')}: an earlier version runs there, which does not tell it.`,
     )
+  for (const worker of workers)
+    if (worker.catalogTrouble !== undefined)
+      unknown.push(
+        `Whether ${nameOf(worker)} has the present catalog: it uses ${copyText(worker.catalogCopyMs)}. ${worker.catalogTrouble}`,
+      )
   if (untold > 0) unknown.push(`Which ${numeral(untold)} more destinations fail: there are too many to tell.`)
   if (!pauses.areKnown)
     unknown.push(
       'Which destinations Sluice has paused: the topic notices does not exist, or can not be read.',
     )
   return unknown
+}
+
+function copyText(copyMs: number | undefined): string {
+  return copyMs === undefined ? 'what it has in memory' : `its copy of ${timeOf(copyMs)}`
 }
 
 function sum(numbers: readonly number[]): number {
@@ -138,6 +152,8 @@ export function statusData({ picture, workers, units, counts, total, totals, ...
       startedAt: timeOrNull(worker.startedMs),
       units: worker.units.length,
       toldAt: timeOf(worker.seenMs),
+      catalogTrouble: worker.catalogTrouble ?? null,
+      catalogCopyAt: timeOrNull(worker.catalogCopyMs),
     })),
     units: units ?? null,
     lag: totals === undefined ? null : { records: totals.lag, oldestAt: timeOrNull(totals.oldestMs) },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { Token } from '../../admin/tokens.ts'
+import { contentText, type Token } from '../../admin/tokens.ts'
 import { OneAtATime } from '../../async/one-at-a-time.ts'
 import type { Part } from '../start/parts.ts'
 import type { ReplayDesk } from './replay-desk.ts'
@@ -45,11 +45,12 @@ export function auditTokens(
 }
 
 /**
- * Names a token: its name, its right, and the beginning of a hash of its hash. The last part shows that a
- * token was replaced by another of the same name.
+ * Names a token: its name, its right, whether it sees content if this is unusual, and the beginning of a hash
+ * of its hash. The last part shows that a token was replaced by another of the same name.
  */
-function nameOf({ name, right, digest }: Token): string {
-  return `${name} ${right} ${createHash('sha256').update(digest).digest('hex').slice(0, markDigits)}`
+function nameOf({ name, right, seesContent, digest }: Token): string {
+  const content = contentText({ right, seesContent })
+  return `${name} ${right}${content === '' ? '' : ` ${content}`} ${createHash('sha256').update(digest).digest('hex').slice(0, markDigits)}`
 }
 
 /** Describes what is new (`+`) and what is gone (`-`). Returns `undefined` if nothing is. */

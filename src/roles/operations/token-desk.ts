@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { scopeText } from '../../admin/scope.ts'
-import { type KeptToken, newSecret, storedToken, type Token } from '../../admin/tokens.ts'
+import { contentText, type KeptToken, newSecret, storedToken, type Token } from '../../admin/tokens.ts'
 import type { ObjectName } from '../../catalog-log/names.ts'
 import type { ChangeAnswer } from '../../catalog-log/desk.ts'
 import type { OpenedDesk } from './catalog-desk.ts'
@@ -12,7 +12,10 @@ export const defaultLastsMs = 90 * 24 * 3_600_000
 const readWithinMs = 5_000
 
 /** What a new token is to be. */
-export type TokenOrder = Pick<KeptToken, 'name' | 'right' | 'scope' | 'endsAtMs' | 'family'> & {
+export type TokenOrder = Pick<
+  KeptToken,
+  'name' | 'right' | 'seesContent' | 'scope' | 'endsAtMs' | 'family'
+> & {
   readonly by: string
 }
 
@@ -32,7 +35,7 @@ export async function makeToken(
 /** Revokes a token of the topic. */
 export function removeToken(
   desk: Pick<OpenedDesk, 'change'>,
-  token: Pick<Token, 'name' | 'right' | 'scope' | 'endsAtMs'>,
+  token: Pick<Token, 'name' | 'right' | 'seesContent' | 'scope' | 'endsAtMs'>,
   by: string,
 ): Promise<ChangeAnswer> {
   const edit = { name: tokenName(token.name), op: 'remove' } as const
@@ -52,11 +55,13 @@ export async function untilRead(
 function tokenText({
   name,
   right,
+  seesContent,
   scope,
   endsAtMs,
-}: Pick<Token, 'name' | 'right' | 'scope' | 'endsAtMs'>): string {
+}: Pick<Token, 'name' | 'right' | 'seesContent' | 'scope' | 'endsAtMs'>): string {
   const end = endsAtMs === undefined ? 'without an end' : `until ${new Date(endsAtMs).toISOString()}`
-  return `${name} ${right}, ${scopeText(scope)}, ${end}`
+  const content = contentText({ right, seesContent })
+  return `${name} ${right}${content === '' ? '' : ` ${content}`}, ${scopeText(scope)}, ${end}`
 }
 
 function tokenName(id: string): ObjectName {

@@ -101,6 +101,12 @@ test('an object is made, read, changed under its ETag, and removed; each change 
   })
   expect(faulty.status).toBe(422)
   expect(faulty.text).toContain('names the source')
+  const literal = await call('PATCH', path, {
+    body: { hooks: [{ url: '${CATALOG_HOOK}' }] },
+    headers: { 'if-match': patched.etag },
+  })
+  expect(literal.status).toBe(422)
+  expect(literal.text).toContain('CATALOG_')
   expect((await call('DELETE', '/v1/sources/shop', { headers: { 'if-match': '"77"' } })).status).toBe(412)
   expect((await call('DELETE', '/v1/sources/shop', { headers: { 'if-match': '"0"' } })).status).toBe(422)
   expect((await call('DELETE', path, { headers: { 'if-match': patched.etag } })).json).toMatchObject({

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { AdminProblem, createAdminClient } from '../../../clients/admin/client.js'
+import { AdminProblem, type BulkOrder, createAdminClient } from '../../../clients/admin/client.js'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { answer, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
-import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
 let scene: Scene
 let tokens: AdminTokens
@@ -143,4 +143,102 @@ test('the client is one small file without imports, so that a browser runs it as
   const text = readFileSync('clients/admin/client.js', 'utf8')
   expect(text).not.toMatch(/\bimport\b|\brequire\b|\bprocess\b/)
   expect(gzipSync(text).length).toBeLessThan(2_000)
+})
+
+test('many destinations are paused and labelled in one change, which is shown first and can be undone', async () => {
+  const client = clientOf()
+  const bulk = async (body: BulkOrder, token = tokens.admin) =>
+    (await clientOf(token).post('/v1/destinations/bulk', { body })).data
+  const selection = { label: 'tenant=p' }
+  const preview = await bulk({ selection, do: 'pause', dryRun: true })
+  expect(preview).toMatchObject({ isPreview: true, selected: 5, revision: null, skipped: [], unknown: [] })
+  expect(preview.destinations).toEqual(['p1', 'p2', 'p3', 'p4', 'p5'])
+  const states = async () => {
+    const { data } = await client.get('/v1/destinations', { query: selection })
+    return new Set(data.destinations.map(({ state }) => state))
+  }
+  expect(await states()).toEqual(new Set(['on']))
+
+  const made = await bulk({ selection, do: 'pause' })
+  await until('all are paused', async () => (await states()).has('paused'))
+  const again = await bulk({ selection: { destinations: ['p1', 'nobody'] }, do: 'pause' })
+  expect(again).toMatchObject({
+    destinations: [],
+    skipped: [{ destination: 'p1', why: 'it is paused already' }],
+    unknown: ['nobody'],
+    revision: null,
+  })
+  const history = await client.get('/v1/catalog/history', { query: { limit: 1 } })
+  expect(history.data.changes).toMatchObject([{ revision: made.revision, count: 5 }])
+  const path = { revision: String(made.revision) }
+  await client.post('/v1/catalog/history/{revision}/undo', { path })
+  await until('all are on again', async () => !(await states()).has('paused'))
+
+  await bulk({
+    selection: { destinations: ['p1', 'p2'] },
+    do: 'label',
+    labels: { tier: 'gold', tenant: null },
+  })
+  await until('the labels are there', async () => {
+    const { data } = await client.get('/v1/destinations', { query: { label: 'tier=gold' } })
+    return data.total === 2 && data.destinations.every(({ labels }) => labels['tenant'] === undefined)
+  })
+  const retried = await bulk({ selection, do: 'retry-now', dryRun: true }, tokens.operate)
+  expect(retried.destinations).toEqual(['p3', 'p4', 'p5'])
+})
+
+test.each([
+  ['without a condition', 'admin', { selection: {}, do: 'pause' }, 400],
+  [
+    'labels that nobody wants',
+    'admin',
+    { selection: { label: 'a=b' }, do: 'pause', labels: { a: 'b' } },
+    400,
+  ],
+  ['no label', 'admin', { selection: { label: 'a=b' }, do: 'label' }, 400],
+  ['a label that is none', 'admin', { selection: { label: 'acme' }, do: 'pause' }, 400],
+  ['a change without the right admin', 'operate', { selection: { label: 'a=b' }, do: 'pause' }, 403],
+  ['an order without the right operate', 'read', { selection: { label: 'a=b' }, do: 'retry-now' }, 403],
+] as const)('a bulk call with %s is refused', async (_what, right, body, status) => {
+  const asked = clientOf(tokens[right]).post('/v1/destinations/bulk', { body })
+  expect(await problemOf(asked)).toMatchObject({ status })
+})
+
+function run(...args: string[]) {
+  return runToEnd(['destinations', ...args, '--label', 'tenant=p'], scene.variables)
+}
+
+test('the command line pauses and resumes many in the same way', async () => {
+  const preview = await run('pause', '--dry-run')
+  expect([preview.code, preview.stdout]).toEqual([0, '3 destinations would be paused\n'])
+  expect(preview.stderr).toContain('~ destination/p3')
+  expect((await run('pause')).stderr).toContain('give --yes')
+  expect((await run('pause', '--yes')).stdout).toMatch(/^3 destinations paused: change \d+\n$/)
+  expect((await run('pause', '--yes')).stdout).toContain('There is nothing to pause.')
+  expect((await run('resume', '--yes')).stdout).toMatch(/^3 destinations resumed: change \d+\n$/)
+  expect((await run('pause', 'p3')).stderr).toContain('and not both')
+})
+
+test('a change set of 5,000 objects is made in one change, shown first, and pruned by a label', async () => {
+  const client = clientOf()
+  const destinations = Array.from({ length: 5_000 }, (_, at) => ({
+    id: `many-${at}`,
+    name: 'A customer with a name of usual length',
+    sources: ['shop'],
+    labels: { fleet: 'many' },
+    hooks: [{ url: `https://customer-${at}.example.com/hooks/sluice` }],
+  }))
+  expect(JSON.stringify({ destinations }).length).toBeGreaterThan(64 * 1_024)
+  const apply = async (body: object, dryRun = false) =>
+    (await client.post('/v1/catalog/apply', { body, query: { dryRun } })).data
+  expect(await apply({ destinations }, true)).toMatchObject({ isPreview: true, count: 5_000 })
+  expect(await apply({ destinations })).toMatchObject({ isPreview: false, count: 5_000 })
+  expect(await apply({ destinations })).toMatchObject({ count: 0, objects: [] })
+  const [one, two] = destinations
+  const bad = { destinations: [one, { ...two, sources: ['nothing'] }] }
+  expect(await problemOf(apply(bad))).toMatchObject({ type: '/problems/faulty' })
+  expect(await problemOf(apply({ destinations: [one, one] }))).toMatchObject({ status: 400 })
+  const pruned = await apply({ destinations: [one], prune: 'fleet=many' }, true)
+  expect(pruned.count).toBe(4_999)
+  expect(pruned.objects[0]).toMatchObject({ what: 'removed' })
 })

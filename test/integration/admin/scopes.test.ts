@@ -309,6 +309,24 @@ test('a replay needs a destination of the customer, and no other field reaches b
   expect(one?.text.replaceAll('globex', 'xxxxxx')).toBe(other?.text)
 })
 
+test('what is done to many is done to those of the customer only, and a label is no way out', async () => {
+  const { call } = tenants
+  const bulk = async (order: object, token = acme.admin) =>
+    call('POST', '/v1/destinations/bulk', { token, body: { do: 'pause', dryRun: true, ...order } })
+  const all = await bulk({ selection: { search: '.' } })
+  expect(all).toMatchObject({ status: 200, json: { destinations: ['acme.crm', 'acme.erp'] } })
+  const byId = await bulk({ selection: { destinations: ['globex.crm', 'xxxxxx.crm', 'acme.crm'] } })
+  expect(byId.json).toMatchObject({
+    selected: 1,
+    destinations: ['acme.crm'],
+    unknown: ['globex.crm', 'xxxxxx.crm'],
+  })
+  expect((await bulk({ selection: { label: 'tenant=globex' } })).json).toMatchObject({ selected: 0 })
+  const moved = await bulk({ selection: { search: '.' }, do: 'label', labels: { tenant: 'globex' } })
+  expect(moved.status).toBe(422)
+  expect((await bulk({ selection: { search: '.' } }, acme.operate)).status).toBe(403)
+})
+
 test('the audit trail has what concerns the destinations of the customer, and who did it', async () => {
   const { call } = tenants
   const { headers } = await call('GET', '/v1/destinations/acme.erp')
@@ -517,5 +535,5 @@ test('an export has no tokens, and an import leaves them, also one that writes a
   )
   expect((await call('GET', '/v1/health', { token: acme.admin })).status).toBe(200)
   const { stdout } = await runToEnd(['tokens', 'list'], scene.variables)
-  expect(stdout).toMatch(/^acme-admin +admin +tenant=acme +ends at \S+ +admin-er$/m)
+  expect(stdout).toMatch(/^acme-admin +admin +yes +tenant=acme +ends at \S+ +admin-er$/m)
 })

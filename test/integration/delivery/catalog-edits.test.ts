@@ -153,6 +153,25 @@ test('a removed destination for which deliveries wait is told with their number'
   expect(server.requestsTo('/slow').length).toBeLessThan(count)
 })
 
+test('a removed destination is told with the number that waits in its queue, where nothing of it is in memory', async () => {
+  sluice.recatalog([destination('up'), destination('put-off', { state: 'paused' })])
+  await until('it is in force', () =>
+    sluice.worker.log.some(({ changes }) => JSON.stringify(changes)?.includes('"+put-off"')),
+  )
+  await sluice.send(
+    'put-off',
+    Array.from({ length: 5 }, (_, index) => ({ value: ping(`queued-${index}`) })),
+  )
+  await until('they wait', async () => (await sluice.worker.metric('sluice_waiting_messages')) >= 5)
+  await until('none is held', async () => (await sluice.worker.metric('sluice_held_records')) === 0)
+  sluice.recatalog([destination('up')])
+  const told = await until('it is told', () =>
+    sluice.worker.log.find(({ waiting }) => Object(waiting)['put-off'] !== undefined),
+  )
+  expect(told).toMatchObject({ level: 'warn', waiting: { 'put-off': 5 } })
+  expect(server.requestsTo('/put-off')).toHaveLength(0)
+})
+
 test('a faulty edit is refused as a whole, and the catalog before stays in force until it is repaired', async () => {
   sluice.recatalog([destination('up')])
   const inForce = () => sluice.worker.metric('sluice_catalog_destinations')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
+import { until } from '../../support/until.ts'
 
 let gateway: TestGateway
 let nextId = 0
@@ -87,6 +88,22 @@ describe('where no proxy is trusted', () => {
       'x-real-ip': '203.0.113.9',
     }
     expect(await ipsOf(gateway, [{}], { headers })).toEqual(['127.0.0.1'])
+  })
+
+  test('a client that names another address in each request is charged for its refused requests all the same', async () => {
+    const authorization = `Basic ${Buffer.from('KEY:').toString('base64')}`
+    /** A body without an end, which the gateway has to read until then. */
+    const expensive = `{"batch":[{"x":[1.0${',{}'.repeat(160_000)}`
+    const large = {
+      batch: Array.from({ length: 200 }, () => ({ type: 'page', userId: 'u1', messageId: `m${nextId++}` })),
+    }
+    let host = 0
+    const post = (body: unknown) =>
+      gateway.post('/v1/batch', body, { authorization, 'x-forwarded-for': `198.51.100.${++host % 256}` })
+    await until('it was refused too often', async () => {
+      await post(expensive)
+      return (await post(large)).status === 429
+    })
   })
 })
 

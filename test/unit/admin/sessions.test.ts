@@ -10,7 +10,15 @@ const limits = { lastsMs: 10_000, idleMs: 4_000 }
 function open({ endsAtMs }: { endsAtMs?: number } = {}) {
   let nowMs = Date.now()
   const { digest } = newSecret()
-  const token: Token = { name: 'ann', right: 'operate', digest, scope: everything, endsAtMs, family: 'ann' }
+  const token: Token = {
+    name: 'ann',
+    right: 'operate',
+    seesContent: true,
+    digest,
+    scope: everything,
+    endsAtMs,
+    family: 'ann',
+  }
   let tokens = [token]
   let kept: ReadonlyMap<string, StoredSession> = new Map()
   const now = (): number => nowMs

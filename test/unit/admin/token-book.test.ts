@@ -14,7 +14,10 @@ const label = { key: 'tenant', value: 'acme' }
 function kept(given: Partial<KeptToken> = {}): { token: string; kept: KeptToken } {
   const { token, digest } = newSecret()
   const made = { madeBy: 'ann', madeAtMs: 1_000, family: 'acme', endsAtMs: 2_000 }
-  return { token, kept: { name: 'acme', right: 'read', digest, scope: { label }, ...made, ...given } }
+  return {
+    token,
+    kept: { name: 'acme', right: 'read', seesContent: false, digest, scope: { label }, ...made, ...given },
+  }
 }
 
 test('a token of the topic is in force until its end, or until it is revoked', () => {

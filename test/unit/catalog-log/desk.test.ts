@@ -3,7 +3,11 @@ import type { Quota } from '../../../src/catalog/labels.ts'
 import { Definitions } from '../../../src/catalog-log/definitions.ts'
 import { CatalogDesk } from '../../../src/catalog-log/desk.ts'
 import type { Edit } from '../../../src/catalog-log/judge.ts'
+import { newKeyLine } from '../../../src/catalog-log/keys.ts'
+import { keyOf } from '../../../src/catalog-log/names.ts'
 import { RecordSeals } from '../../../src/catalog-log/record.ts'
+import { readSealedExport, sealedExport } from '../../../src/catalog-log/sealed-file.ts'
+import { type Newer, planRestore, type RestorePlan } from '../../../src/catalog-log/restore.ts'
 import { NotWrittenError, UnknownOutcomeError } from '../../../src/kafka/pen/pen.ts'
 import type { WholeRecord, WrittenRecord } from '../../../src/message/records.ts'
 import { catalogKeys } from '../../support/catalog-log.ts'
@@ -12,6 +16,7 @@ import { catalogKeys } from '../../support/catalog-log.ts'
 function deskOf(
   failures: (Error | 'written, but not answered' | undefined)[],
   quotas: readonly Quota[] = [],
+  keys = catalogKeys(),
 ): CatalogDesk {
   const log: WholeRecord[] = []
   const append = (records: readonly WrittenRecord[]): number[] =>
@@ -26,7 +31,6 @@ function deskOf(
       })
       return log.length - 1
     })
-  const keys = catalogKeys()
   return new CatalogDesk({
     pen: {
       isHeld: true,
@@ -101,4 +105,101 @@ test('changes that come together do not exceed a quota together', async () => {
   const answers = await Promise.all(Array.from({ length: 8 }, (_, number) => make(number)))
   expect(answers.filter(({ ok }) => ok)).toHaveLength(3)
   expect((await desk.look()).of('destination')).toHaveLength(3)
+})
+
+test('a change that waits is not made once its author may not make it any more', async () => {
+  const desk = deskOf([new NotWrittenError('fenced', { isFenced: true })])
+  const allowed = [true, false]
+  const change = { edits: [source('shop', 'Shop')], by: 'ann', isAllowed: () => allowed.shift() ?? false }
+  expect(await desk.change(change)).toEqual({ ok: false, kind: 'ended' })
+  expect((await desk.look()).head).toBeUndefined()
+})
+
+test('a log keeps its lineage, and the word that it is accepted', async () => {
+  const desk = deskOf([])
+  await desk.change({ edits: [source('shop', 'Shop')], by: 'ann' })
+  const { lineage, revision = 0, isAccepted } = (await desk.look()).head ?? {}
+  expect(lineage).toMatch(/^[0-9a-f-]{36}$/)
+  expect(isAccepted).toBeUndefined()
+  expect(await desk.change({ edits: [], by: 'bob', accepts: true })).toMatchObject({ ok: true, changed: [] })
+  await desk.change({ edits: [source('shop', 'Other')], by: 'ann' })
+  const { head } = await desk.look()
+  expect(head).toMatchObject({ lineage, isAccepted: true })
+  expect(head?.revision).toBeGreaterThan(revision + 1)
+})
+
+function restore(desk: CatalogDesk, { edits, isRepair }: RestorePlan) {
+  return desk.change({ edits, isRepair, by: 'ann', accepts: true })
+}
+
+test('a sealed export brings back what was lost, with its secrets, and refuses to overwrite what is newer', async () => {
+  const keys = catalogKeys()
+  const definitions = new Definitions('test', keys)
+  const seals = new RecordSeals('test', keys)
+  const former = deskOf([], [], keys)
+  const hooks = [{ url: 'https://example.com/planted-path' }]
+  const put = (id: string, sharedSecret: string): Edit => ({
+    name: { kind: 'destination', id },
+    op: 'put',
+    given: { id, sources: ['shop'], sharedSecret, hooks },
+  })
+  await former.change({
+    edits: [source('shop', 'Shop'), put('crm', 'planted-1'), put('erp', 'planted-2')],
+    by: 'ann',
+  })
+  const text = sealedExport(await former.look(), seals, 'test') ?? ''
+  expect(text).not.toContain('planted')
+  const read = readSealedExport(text, seals, 'test')
+  if (!read.ok) throw new Error(read.problem)
+  const exported = read.log
+  const plan = async (desk: CatalogDesk, what: Newer) =>
+    planRestore(definitions, { present: await desk.look(), exported }, what)
+
+  const empty = deskOf([], [], keys)
+  expect(await restore(empty, await plan(empty, 'refuse'))).toMatchObject({ ok: true })
+  const crm = (await empty.look()).objects.get('destination/crm')
+  expect(definitions.plain({ kind: 'destination', id: 'crm' }, crm?.definition ?? {})).toMatchObject({
+    sharedSecret: 'planted-1',
+  })
+  expect((await plan(empty, 'refuse')).edits).toEqual([])
+
+  // After the export, one was changed, one removed, and one is new.
+  await former.change({
+    edits: [put('crm', 'newer'), { name: { kind: 'destination', id: 'erp' }, op: 'remove' }],
+    by: 'bob',
+  })
+  await former.change({ edits: [put('new', 'newer')], by: 'bob' })
+  const named = ['destination/crm', 'destination/erp', 'destination/new']
+  expect((await plan(former, 'refuse')).newer.map(keyOf)).toEqual(named)
+  expect((await plan(former, 'keep')).edits).toEqual([])
+  await restore(former, await plan(former, 'replace'))
+  expect([...(await former.look()).objects.keys()]).toEqual([
+    'source/shop',
+    'destination/crm',
+    'destination/erp',
+  ])
+})
+
+test('an export that was edited or cut off, or is of another installation, is refused with what to do', async () => {
+  const keys = catalogKeys()
+  const seals = new RecordSeals('test', keys)
+  const desk = deskOf([], [], keys)
+  await desk.change({ edits: [source('shop', 'Shop'), source('app', 'App')], by: 'ann' })
+  const text = sealedExport(await desk.look(), seals, 'test') ?? ''
+  const problemOf = (given: string, by = seals, installation = 'test'): string => {
+    const read = readSealedExport(given, by, installation)
+    return read.ok ? '' : read.problem
+  }
+  const lines = text.split('\n')
+  expect(problemOf(text)).toBe('')
+  expect(problemOf(text.replace('Shop', 'Shup'))).toContain('without the key')
+  expect(problemOf([lines[0], ...lines.slice(2)].join('\n'))).toContain(
+    'it has 1 sources, and its last change says 2',
+  )
+  expect(problemOf(text.slice(0, -40))).toContain('line 4 is no record')
+  expect(problemOf(text, seals, 'other.catalog')).toContain('this installation has other.catalog')
+  expect(problemOf(text, new RecordSeals('test', catalogKeys(newKeyLine('k2'))))).toContain(
+    'the key k1, which',
+  )
+  expect(problemOf('sources: []')).toContain('no sealed export')
 })

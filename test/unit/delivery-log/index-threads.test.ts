@@ -37,6 +37,8 @@ function open(heapMb?: number) {
   const query = openIndexQuery({
     folder: path,
     behindMs: () => -1,
+    // A machine may be so busy that a question over everything takes longer than the default.
+    mostMs: 120_000,
     ...(heapMb !== undefined && { mostHeapMb: heapMb }),
   })
   onTestFinished(() => query.close())

@@ -25,7 +25,7 @@ const notices: readonly Notice[] = [
 
 /** Returns the body that a receiver gets for a notice. */
 function bodyOf(notice: Notice): unknown {
-  const { text } = messageOf(notice, () => 'The CRM')
+  const { text } = messageOf(notice, () => ({ name: 'The CRM' }))
   const entered = enter(Buffer.from(text), { topic: 'events', partition: 0, offset: 0, timestampMs: 0 })
   return entered.ok ? JSON.parse(entered.message.body.toString()) : entered
 }
@@ -43,7 +43,7 @@ test('the page names each event', () => {
 test('the command after a pause also sends what a broker has taken whose clock is half a minute behind', () => {
   const { text } = messageOf(
     { kind: 'resumed', destinationId: 'crm', sinceMs, atMs: sinceMs + day, cause: 'asked' },
-    () => 'The CRM',
+    () => ({ name: 'The CRM' }),
   )
   const from = /--reason auto_paused --from ([^" ]+)/.exec(text)?.[1] ?? ''
   expect(Date.parse(from)).toBeLessThan(sinceMs - 30_000)

@@ -48,7 +48,7 @@ function start(log: Log, reporter: string, options: Partial<NotifierOptions> = {
     isWanted: () => true,
     isOwner: () => true,
     situation: () => ({ isKnown: () => true, behind: [], secrets: [] }),
-    nameOf: (id) => id.toUpperCase(),
+    aboutOf: (id) => ({ name: id.toUpperCase(), labels: { tenant: 'acme' } }),
     pauseTerms: { staleMs: 60_000, steadyMs: 10 },
     pauses: {
       isOn: () => false,
@@ -95,6 +95,7 @@ test('of several workers the one that decides sends a notice, once', async () =>
     properties: {
       destination: 'crm',
       destinationName: 'CRM',
+      labels: { tenant: 'acme' },
       hook: 'main',
       lastOutcome: 'timeout',
       times: 1,

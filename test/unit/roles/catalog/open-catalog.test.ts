@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { CatalogFile } from '../../../../src/catalog/file.ts'
 import { readConfig } from '../../../../src/config/read.ts'
-import { openCatalog } from '../../../../src/roles/start/open-catalog.ts'
+import { openCatalog } from '../../../../src/roles/catalog/open-catalog.ts'
 import { createAdminMetrics } from '../../../../src/telemetry/admin-metrics.ts'
 
 const whole = 'sources: [{ id: shop }]\ndestinations: []\n'

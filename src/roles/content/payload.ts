@@ -6,8 +6,8 @@ import { within } from '../../async/within.ts'
 export type ReadPayload = { readonly payload: string | undefined; readonly note: string | undefined }
 
 export type PayloadOptions = {
-  /** The message that the record should contain. */
-  readonly messageId: string
+  /** The message that the record should contain. `undefined`: it may contain any. */
+  readonly messageId: string | undefined
   /** True if values of the topic may be framed: they begin with a schema id of a registry. */
   readonly isFramed: boolean
   readonly decoder: Pick<Decoder, 'decode'>
@@ -36,7 +36,7 @@ export async function readPayload(value: Buffer | null, options: PayloadOptions)
     plain = decoded.value
   }
   const payload = plain.toString('utf8')
-  const found = messageIdIn(payload)
+  const found = messageId === undefined ? undefined : messageIdIn(payload)
   if (found === undefined || found === messageId) return { payload, note: undefined }
   return unread('another message is in its place: the topic was recreated, or its partition truncated')
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type CatalogKeys, readKeys } from '../../catalog-log/keys.ts'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../kafka/wire/errors.ts'
-import { StartError } from './start-error.ts'
+import { StartError } from '../start/start-error.ts'
 
 const setting = 'catalog.keysFile (SLUICE_CATALOG_KEYS_FILE)'
 

@@ -2,47 +2,20 @@ import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
 import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file.ts'
-import type { KnownCatalog } from '../../catalog/lost-entries.ts'
 import { changedDestinations, stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import { catalogVariables } from '../../config/read.ts'
 import type { Config } from '../../config/schema.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
-import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
 import { showCatalog } from '../../telemetry/show-state.ts'
 import { Listeners } from '../../async/listeners.ts'
-import { topicNames } from './settings.ts'
-import { CatalogMemory } from './catalog-memory.ts'
-import { type CatalogTopic, type CatalogTopicLog, readCatalogTopic } from './catalog-topic.ts'
-import { StartError } from './start-error.ts'
-
-export type OpenCatalogOptions = {
-  config: Config
-  metrics: CommonMetrics
-  log: Logger
-  /** The role that reads the catalog. */
-  role: KafkaRole
-  /** The private addresses that hooks may have. Roles that send nothing to hooks don't set this. */
-  allowAddresses?: readonly string[]
-  /** Says whether the log line about a change of the catalog counts sources or destinations. */
-  counts?: 'sources' | 'destinations'
-}
-
-export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
-  /**
-   * Says that the role has started. From now on, the state folder has the outline of the catalog in force. A
-   * role that never starts doesn't use its catalog, so it leaves the outline as it is.
-   */
-  inForce(): void
-  /**
-   * Calls `listener` after each change of the file's catalog, once the gauges and the log show the change.
-   */
-  onChange(listener: (catalog: Catalog, before: Catalog) => void): void
-  /** What else the topic of the catalog has. Absent if the catalog is in a file. */
-  readonly topic?: Pick<CatalogTopic, 'tokens' | 'revision'>
-  /** Stops at once. Resolves once the outline is written. */
-  stop(): Promise<void>
-}
+import { CatalogMemory } from './memory.ts'
+import { readCatalogTopic } from './followed-topic.ts'
+import type { OpenCatalogOptions, RoleCatalog } from './role-catalog.ts'
+import type { CatalogTopicLog } from './load-topic.ts'
+import { openFromTopic, readOrCopy } from './open-from-topic.ts'
+import { TopicMemory } from './topic-memory.ts'
+import { StartError } from '../start/start-error.ts'
 
 /**
  * Opens the catalog of a role, and shows the version in force in gauges and log. If the catalog is faulty, or
@@ -50,62 +23,6 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
  */
 export function openCatalog(options: OpenCatalogOptions): Promise<RoleCatalog> {
   return options.config.catalog.source === 'topic' ? openFromTopic(options) : openFromFile(options)
-}
-
-async function openFromTopic({
-  config,
-  metrics,
-  log,
-  role,
-  counts,
-}: OpenCatalogOptions): Promise<RoleCatalog> {
-  const listeners = new Listeners<[catalog: Catalog, before: Catalog]>()
-  const memory = new CatalogMemory(config, (about, message) => log.warn(about, message))
-  const read = await readCatalogTopic({ config, log, role })
-  refuseEarlier(read.revision, await memory.known(), config)
-  let isInForce = false
-  const keep = (catalog: Catalog): void => {
-    if (isInForce) memory.keep(() => outlineOf(catalog))
-  }
-  const topic = read.follow((catalog, before, { changes, by }) => {
-    showCatalog(metrics, catalog.version, stateCountsOf(catalog))
-    const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
-    log.info({ version: catalog.version, ...count, by, changes }, 'the catalog has changed')
-    keep(catalog)
-    listeners.tell(catalog, before)
-  })
-  const first = topic.current()
-  showCatalog(metrics, first.version, stateCountsOf(first))
-  if (first.destinations.size === 0) log.warn({ topic: topicNames(config).catalog }, emptyTopic)
-  metrics.catalogRefused.follow(() => (topic.refused() === undefined ? 0 : 1))
-  return {
-    current: () => topic.current(),
-    refused: () => topic.refused(),
-    onChange: (listener) => listeners.add(listener),
-    topic,
-    inForce() {
-      isInForce = true
-      keep(topic.current())
-    },
-    async stop() {
-      await Promise.all([topic.stop(), memory.idle()])
-    },
-  }
-}
-
-const emptyTopic =
-  'the catalog has no destinations: `sluice destinations set` makes one, and `sluice catalog import` takes a file'
-
-/**
- * Throws if the topic has fewer changes than this machine has seen: it was made anew, or has lost its end.
- */
-function refuseEarlier(revision: number, known: KnownCatalog | undefined, config: Config): void {
-  const seen = Number(/^r(\d+)$/.exec(known?.outline.version ?? '')?.[1] ?? 0)
-  if (revision >= seen || known === undefined) return
-  const { catalog } = topicNames(config)
-  throw new StartError(
-    `The topic ${catalog} ends with change ${revision}, and this machine has seen change ${seen}: the topic was made anew, or has lost records. Import an export of the catalog: \`sluice catalog import FILE\`${known.ifAnother}.`,
-  )
 }
 
 async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
@@ -157,7 +74,10 @@ async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
 /** The most removed destinations that a log line names. */
 const maxNamed = 50
 
-/** Says how many deliveries wait in this process for destinations that were removed from the catalog. */
+/**
+ * Says how many deliveries wait in this process, and in the queues of its units, for destinations that were
+ * removed from the catalog.
+ */
 export function tellWaiting(
   log: Pick<Logger, 'warn'>,
   waitingFor: (destinationId: string) => number,
@@ -183,6 +103,23 @@ export async function readCatalog(config: Config, log: CatalogTopicLog, role: Ka
   const file = await openFile(config, ignoreEdits)
   file.stop()
   return file.current()
+}
+
+/** Reads the present catalog, or the copy on this machine. `warnings`: why the catalog may be outdated. */
+export async function readCatalogOrCopy(
+  config: Config,
+  log: CatalogTopicLog,
+  role: KafkaRole,
+): Promise<{ readonly catalog: Catalog; readonly warnings: readonly string[] }> {
+  if (config.catalog.source === 'file') return { catalog: await readCatalog(config, log, role), warnings: [] }
+  const memory = new TopicMemory(config, log)
+  const read = await readOrCopy({ config, log, role, known: undefined, memory })
+  const { current, trouble } = read
+  if (trouble?.copy === undefined) return { catalog: current, warnings: [] }
+  const { version } = current
+  const time = new Date(trouble.copy.writtenMs).toISOString()
+  const warning = `Whether the catalog is the present one: it is that of the copy on this machine (${version}, ${time}). ${trouble.problem}`
+  return { catalog: current, warnings: [warning] }
 }
 
 /**

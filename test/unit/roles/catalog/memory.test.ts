@@ -6,11 +6,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readConfig } from '../../../../src/config/read.ts'
 import type { Config } from '../../../../src/config/schema.ts'
 import { checkCatalog } from '../../../../src/commands/catalog/catalog-check.ts'
-import {
-  openCatalog,
-  refuseFaultyCatalog,
-  type RoleCatalog,
-} from '../../../../src/roles/start/open-catalog.ts'
+import { openCatalog, refuseFaultyCatalog } from '../../../../src/roles/catalog/open-catalog.ts'
+import type { RoleCatalog } from '../../../../src/roles/catalog/role-catalog.ts'
 import { createAdminMetrics } from '../../../../src/telemetry/admin-metrics.ts'
 
 /** Tests of what a process knows of the catalog that was in force before it started. */

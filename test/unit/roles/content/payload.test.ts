@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Decoder } from '../../../../src/schema-registry/decoder.ts'
 import { refuseFramed } from '../../../../src/schema-registry/frame.ts'
-import { readPayload, type ReadPayload } from '../../../../src/commands/log/log-payload.ts'
+import { readPayload, type ReadPayload } from '../../../../src/roles/content/payload.ts'
 
 const framed = Buffer.from([0, 0, 0, 0, 7, 1, 2, 3])
 

@@ -6,7 +6,7 @@ import type { KnownCatalog } from '../../catalog/lost-entries.ts'
 import type { CatalogOutline } from '../../catalog/outline.ts'
 import { readOutline, writeOutline } from '../../catalog/outline-file.ts'
 import type { Config } from '../../config/schema.ts'
-import { stateFolder, stateFolderPath } from './state-folder.ts'
+import { stateFolder, stateFolderPath } from '../start/state-folder.ts'
 
 /**
  * Keeps the outline of the catalog in force in the state folder, so that a restart notices if the catalog
@@ -25,7 +25,7 @@ export class CatalogMemory {
   constructor(config: Config, warn: (about: { file: string; reason: string }, message: string) => void) {
     this.#config = config
     this.#warn = warn
-    this.#path = join(stateFolderPath(config).folder, outlineName(config))
+    this.#path = join(stateFolderPath(config).folder, `${nameOf(config)}.json`)
   }
 
   /** Returns the catalog that was last in force with this state folder. Creates no folder. */
@@ -82,12 +82,12 @@ export class CatalogMemory {
 }
 
 /**
- * The name of the outline's file. Without a setting, all projects of this user share a state folder in the
- * temporary folder. There, each catalog file has an outline of its own.
+ * The name of what is kept of a catalog. Without a setting, all projects of this user share a state folder in
+ * the temporary folder. There, each catalog has a name of its own.
  */
-function outlineName({ state, catalog, kafka }: Config): string {
-  if (state.folder !== undefined) return 'catalog.json'
+export function nameOf({ state, catalog, kafka }: Config): string {
+  if (state.folder !== undefined) return 'catalog'
   const place = catalog.source === 'topic' ? `topic ${kafka.topicPrefix}` : resolve(catalog.file)
   const digest = createHash('sha256').update(place).digest('hex')
-  return `catalog-${digest.slice(0, 12)}.json`
+  return `catalog-${digest.slice(0, 12)}`
 }

@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { OneAtATime } from '../../async/one-at-a-time.ts'
+import { type CopyPlace, DiskCopy, type ReadCopy } from '../../catalog-log/disk-copy.ts'
+import type { ChangeSet, StoredObject } from '../../catalog-log/log.ts'
+import { keyOf } from '../../catalog-log/names.ts'
+import { RecordSeals } from '../../catalog-log/record.ts'
+import type { Config } from '../../config/schema.ts'
+import { messageOf } from '../../kafka/wire/errors.ts'
+import { topicNames } from '../start/settings.ts'
+import { stateFolder, stateFolderPath } from '../start/state-folder.ts'
+import { catalogKeys } from './keys.ts'
+import type { CatalogTopicLog, LoadedTopic } from './load-topic.ts'
+import { nameOf } from './memory.ts'
+
+/** Changes that come within this time are written together, in milliseconds. */
+const gatherMs = 2_000
+
+/**
+ * Keeps the last good copy of the catalog's topic in the state folder. If it can't be kept, the process runs
+ * without it, and says so once.
+ */
+export class TopicMemory {
+  readonly #config: Config
+  readonly #log: Pick<CatalogTopicLog, 'warn'>
+  readonly #path: string
+  readonly #copy: DiskCopy
+  readonly #writes = new OneAtATime(() => this.#write())
+  readonly #stopping = new AbortController()
+  #loaded: (() => LoadedTopic) | undefined
+  #changes = new Map<string, StoredObject | undefined>()
+  /** `#changes` has what has changed since this revision. Infinite: they don't say all. */
+  #since = Infinity
+  #isWaiting = false
+  #hasWarned = false
+
+  constructor(config: Config, log: Pick<CatalogTopicLog, 'warn'>) {
+    this.#config = config
+    this.#log = log
+    this.#path = join(stateFolderPath(config).folder, `${nameOf(config)}-copy`)
+    this.#copy = new DiskCopy(this.#path, new RecordSeals(topicNames(config).catalog, catalogKeys(config)))
+  }
+
+  /** Returns where the copy ends. `undefined`: there is none that can be read. */
+  place(): Promise<CopyPlace | undefined> {
+    return this.#tried(() => this.#copy.place())
+  }
+
+  /** True if there is a copy, of this or another installation. */
+  get exists(): boolean {
+    return existsSync(this.#path)
+  }
+
+  /** Reads the copy. Returns `undefined` if there is none that can be used. */
+  async read(): Promise<ReadCopy | undefined> {
+    const read = await this.#tried(() => this.#copy.read())
+    if (typeof read !== 'string') return read
+    this.#fail(read)
+    return undefined
+  }
+
+  /** From now on, the copy is brought to what is in force. */
+  begin(loaded: () => LoadedTopic): void {
+    this.#loaded = loaded
+    this.#writeSoon()
+  }
+
+  /** Notes a change set that was read. */
+  note({ put, removed }: ChangeSet): void {
+    for (const name of removed) this.#changes.set(keyOf(name), undefined)
+    for (const object of put) this.#changes.set(keyOf(object), object)
+    this.#writeSoon()
+  }
+
+  /** Writes what isn't written. */
+  stop(): Promise<void> {
+    this.#stopping.abort()
+    return this.#writes.run()
+  }
+
+  #writeSoon(): void {
+    const { signal } = this.#stopping
+    if (this.#loaded === undefined || this.#isWaiting || signal.aborted) return
+    this.#isWaiting = true
+    void delay(gatherMs, undefined, { signal, ref: false })
+      .catch(() => undefined)
+      .then(() => {
+        this.#isWaiting = false
+        return signal.aborted ? undefined : this.#writes.run()
+      })
+  }
+
+  async #write(): Promise<void> {
+    const loaded = this.#loaded?.()
+    if (loaded === undefined) return
+    const { log, topicId } = loaded
+    const changes = this.#changes
+    const since = this.#since
+    this.#changes = new Map()
+    // If the writing fails, the next one compares the copy with all that is in force.
+    this.#since = Infinity
+    await this.#tried(async () => {
+      stateFolder(this.#config)
+      const revision = log.head?.revision ?? 0
+      await this.#copy.write(log, topicId, { since, changes })
+      this.#since = revision
+    })
+  }
+
+  async #tried<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      // LevelDB's error is the cause of that of its package.
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+      this.#fail(messageOf(cause))
+      return undefined
+    }
+  }
+
+  #fail(reason: string): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    this.#log.warn(
+      { path: this.#path, reason },
+      'the copy of the catalog can not be kept or read: while its topic can not be read, a restart fails (SLUICE_STATE_FOLDER)',
+    )
+  }
+}

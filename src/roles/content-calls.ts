@@ -1,0 +1,73 @@
+import { AtOnce } from '../admin/at-once.ts'
+import { type AdminAnswer, done, missing, noToken, problem } from '../admin/problem.ts'
+import { holdsSource } from '../admin/scope.ts'
+import type { AdminCalls } from '../admin/server.ts'
+import { shareOf } from '../admin/tokens.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Config } from '../config/schema.ts'
+import { createPartitionReader, offsetRanges } from '../kafka/read/partition-reader.ts'
+import { eventData } from './content/event-data.ts'
+import { latestEvents } from './content/source-events.ts'
+import type { ReplayDesk } from './operations/replay-desk.ts'
+import { asked, type Log, notTold } from './replay-calls.ts'
+import { clientOf } from './start/ask-kafka.ts'
+import { kafkaSettings, topicNames } from './start/settings.ts'
+
+/** How many readings of events may run at the same time. Each may read much of Kafka. */
+const readingsAtOnce = { most: 4, mostOfToken: 2, what: 'readings of events' }
+const defaultLimit = 20
+
+export type ContentCallsOptions = {
+  readonly config: Config
+  readonly log: Log
+  readonly desk: Pick<ReplayDesk, 'tell'>
+  readonly catalog: () => Catalog
+}
+
+/**
+ * Creates the handler of the call that shows the last events of a source. It is written into the audit trail
+ * first, so without Kafka nothing is shown.
+ */
+export function contentCalls({
+  config,
+  log,
+  desk,
+  catalog,
+}: ContentCallsOptions): Pick<AdminCalls, 'list_source_events'> {
+  const atOnce = new AtOnce(readingsAtOnce)
+
+  async function read(sourceId: string, limit: number): Promise<AdminAnswer> {
+    const kafka = clientOf(kafkaSettings(config), { ...log, debug: () => undefined })
+    const { events: topic } = topicNames(config)
+    const reader = createPartitionReader(kafka, { keepsOpen: true })
+    try {
+      const ranges = await offsetRanges(kafka, topic, {})
+      const { events, lookedAt, isAll } = await latestEvents(reader, { topic, ranges, sourceId, limit })
+      return done({ events: await eventData(config, topic, events), lookedAt, isAll })
+    } finally {
+      await reader.stop()
+    }
+  }
+
+  return {
+    async list_source_events({ params: { source: id = '' }, query, token, isInForce }) {
+      const source = catalog().sources.get(id)
+      if (source === undefined || !holdsSource(token.scope, source)) return missing('source', id)
+      if (source.kind !== 'events') return problem('conflict', ofAudiences)
+      const limit = query['limit'] === undefined ? defaultLimit : Number(query['limit'])
+      return atOnce.run(shareOf(token), async () => {
+        if (!isInForce()) return noToken
+        const deed = {
+          action: 'content_read',
+          by: token.name,
+          detail: `the last events of source ${id}`,
+        } as const
+        const told = await asked(log, desk.tell(deed), () => done({}), notTold)
+        return told.isProblem ? told : asked(log, read(id, limit), (answer) => answer)
+      })
+    },
+  }
+}
+
+const ofAudiences =
+  'This source has audiences. Only sources of events have events: list those that there are.'
