@@ -161,8 +161,11 @@ test('without a catalog file, destinations are kept in the topic, and commands i
     'app',
   ])
   expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('destination/mine: created') })
-  const listed = await fetch(`${admin}/v1/destinations`, { headers: { authorization: `Bearer ${token}` } })
-  expect(await listed.json()).toMatchObject({ destinations: [{ id: 'mine' }] })
+  await until('the API has it, which takes up to a second', async () => {
+    const listed = await fetch(`${admin}/v1/destinations`, { headers: { authorization: `Bearer ${token}` } })
+    const { destinations }: { destinations: { id: string }[] } = JSON.parse(await listed.text())
+    return destinations.some(({ id }) => id === 'mine')
+  })
   const [messageId = ''] = newIds(1)
   await until('the gateway knows the first source', async () => {
     const posted = await fetch(`${running.origin}/v1/track`, {

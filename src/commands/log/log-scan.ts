@@ -203,11 +203,18 @@ class Scan {
         return false
       }
       this.#read++
+      // Producers may set the times of records, so those between two offsets aren't all within two times.
+      if (!this.#isInTime(record)) continue
       // oxlint-disable-next-line no-await-in-loop -- only a framed record waits, for its schema
       const found = await this.#parts.judge.of(partition, record)
       if (found !== undefined && !this.#isOver) this.#tell(partition, record, found)
     }
     return true
+  }
+
+  #isInTime({ timestampMs }: WholeRecord): boolean {
+    const { fromMs, toMs = Infinity } = this.#parts.options
+    return timestampMs >= fromMs && timestampMs < toMs
   }
 
   #leave(timestampMs: number): void {

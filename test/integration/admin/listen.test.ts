@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ let asking: Record<string, string>
 const running: SluiceProcess[] = []
 
 beforeAll(async () => {
-  receiver = await startReceiver({ '/crm': answer(200), '/bad': answer(500) })
+  receiver = await startReceiver({ '/crm': answer(200), '/bad': answer(500), '/mine': answer(202) })
   tokens = await makeTokens()
   folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
   const [port = 0] = await freePorts(1)
@@ -77,6 +78,33 @@ function listen(...args: string[]): Listening {
 
 const requestsOf = (path: string, id: string) =>
   receiver.requestsTo(path).filter(({ body }) => String(body).includes(id))
+
+test('a request is shown and forwarded as it was made, with a signature by a secret of its own', async () => {
+  const [id = ''] = newIds(1)
+  const forward = `${receiver.origin}/mine`
+  const listening = listen('--destination', 'crm', '--forward', forward, '--secret', 'a-secret-of-mine')
+  await until('it listens', () => listening.said.some((line) => line.includes('Forwarding to')))
+  await scene.send('shop', [id])
+  const mine = await until('it is forwarded', () => requestsOf('/mine', id)[0])
+  const [original] = requestsOf('/crm', id)
+  expect(mine.body).toEqual(original?.body)
+  const signature = createHmac('sha1', 'a-secret-of-mine').update(String(mine.body)).digest('hex')
+  const headersOf = ({ headers }: { headers: Record<string, unknown> }) => headers
+  expect(headersOf(mine)).toMatchObject({
+    ...(original && named(headersOf(original))),
+    'x-signature': signature,
+  })
+  await until('it says so', () => listening.lines.some((line) => line.includes('/mine status 202')))
+  expect(listening.lines.find((line) => line.includes(id))).toMatch(/→ crm 200 in [\d.]+ ms/)
+  expect(await listening.end()).toBe(0)
+  expect(listening.lines.join('\n')).not.toContain('only-sluice-has-this')
+})
+
+/** The headers that both requests have in common. */
+function named(headers: Record<string, unknown>): object {
+  const names = ['user-agent', 'content-type', 'accept', 'x-sluice-message-id', 'x-sluice-attempt']
+  return Object.fromEntries(names.map((name) => [name, headers[name]]))
+}
 
 test('when the API is away it says so, and goes on where it was', async () => {
   const [before = '', during = ''] = newIds(2)
