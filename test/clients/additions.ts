@@ -45,7 +45,7 @@ const additions: readonly Addition[] = [
     },
   },
   {
-    what: 'timestamp, corrected: receivedAt − (sentAt − timestamp); receivedAt where it has none',
+    what: 'timestamp, corrected if the clock is a second off: receivedAt − (sentAt − timestamp); receivedAt where it has none',
     fields: (sent, arrived) => ({ timestamp: correctedTime(sent, fieldOf(arrived, 'receivedAt')) }),
   },
   {
@@ -131,7 +131,9 @@ function correctedTime(sent: SentMessage, receivedAt: unknown): unknown {
   const own = fieldOf(sent.message, 'timestamp') ?? fieldOf(sent.message, 'originalTimestamp')
   if (own === undefined) return receivedAt
   const sentAt = sentAtOf(sent)
-  const skewMs = sentAt === undefined ? 0 : timeOf(receivedAt) - timeOf(sentAt)
+  const differenceMs = sentAt === undefined ? 0 : timeOf(receivedAt) - timeOf(sentAt)
+  // A smaller difference may be the time that the request was under way.
+  const skewMs = Math.abs(differenceMs) < 1_000 ? 0 : differenceMs
   const atMs = timeOf(own) + skewMs
   return Number.isNaN(atMs) ? 'a time' : new Date(atMs).toISOString()
 }
