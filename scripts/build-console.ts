@@ -40,7 +40,7 @@ writeFileSync(join(target, 'manifest.json'), `${JSON.stringify(manifest, null, 2
 const gzipped = Object.values(manifest).reduce((sum, file) => sum + file.gzipped, 0)
 if (gzipped > mostBytes)
   throw new Error(`the console has ${gzipped} bytes gzipped, and may have ${mostBytes}`)
-console.log(`dist/console: ${files.length} files, ${(gzipped / 1000).toFixed(1)} KB gzipped`)
+console.error(`dist/console: ${files.length} files, ${(gzipped / 1000).toFixed(1)} KB gzipped`)
 
 async function scriptText(): Promise<string> {
   const bundle = await rolldown({

@@ -221,7 +221,15 @@ async function makeAnew(topic: string): Promise<void> {
 
 async function setPolicy(topic: string, policy: string): Promise<void> {
   const configEntries = [{ name: 'cleanup.policy', value: policy }]
-  await withAdmin(otherProgram(), (admin) =>
-    admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name: topic, configEntries }] }),
-  )
+  await withAdmin(otherProgram(), async (admin) => {
+    await admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name: topic, configEntries }] })
+    // A broker learns of it a moment after the controller has taken it.
+    await until('the broker knows it', async () => {
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type: 2, name: topic, configNames: ['cleanup.policy'] }],
+      })
+      return resources[0]?.configEntries[0]?.configValue === policy
+    })
+  })
 }

@@ -100,10 +100,12 @@ describe('where no proxy is trusted', () => {
     let host = 0
     const post = (body: unknown) =>
       gateway.post('/v1/batch', body, { authorization, 'x-forwarded-for': `198.51.100.${++host % 256}` })
-    await until('it was refused too often', async () => {
+    const refusal = await until('it was refused too often', async () => {
       await post(expensive)
-      return (await post(large)).status === 429
+      const reply = await post(large)
+      return reply.status === 429 ? reply : undefined
     })
+    expect(refusal.body['code']).toBe('refused_too_often')
   })
 })
 
