@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { NotWrittenError, Pen, UnknownOutcomeError } from '../../../src/kafka/pen/pen.ts'
 import { createPartitionReader, type PartitionReader } from '../../../src/kafka/read/partition-reader.ts'
+import { catalogReading } from '../../../src/catalog-log/read.ts'
 import { createTopic, randomPrefix } from '../../support/kafka.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 
@@ -22,10 +23,10 @@ function newReader(): PartitionReader {
   return reader
 }
 
-/** Reads all records that are visible: by offset, each with its value. */
+/** Reads all records that are visible once no transaction is open: by offset, each with its value. */
 async function visible(reader: PartitionReader, topic: string, from = 0): Promise<Map<number, string>> {
   const found = new Map<number, string>()
-  for await (const records of reader.readWhole({ topic, partition: 0, from })) {
+  for await (const { records } of catalogReading(reader, topic)(from)) {
     for (const { offset, value } of records) found.set(offset, String(value))
   }
   return found
