@@ -90,7 +90,7 @@ test('a request is shown and forwarded as it was made, with a signature by a sec
   expect(mine.body).toEqual(original?.body)
   const signature = createHmac('sha1', 'a-secret-of-mine').update(String(mine.body)).digest('hex')
   expect(mine.headers).toMatchObject({
-    ...(original && named(headersOf(original))),
+    ...(original && named(original.headers)),
     'x-signature': signature,
   })
   await until('it says so', () => listening.lines.some((line) => line.includes('/mine status 202')))
