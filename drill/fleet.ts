@@ -69,7 +69,6 @@ export function catalogOf({
   /** The value of a header that requests to the destinations with `isEdited` have. */
   edition: number
 }): { sources: object[]; destinations: object[] } {
-  // oxlint-disable-next-line no-template-curly-in-string -- a variable of the catalog
   const worker = { 'X-Worker': '${CATALOG_WORKER}' }
   const headersOf = ({ isEdited }: Destination) => ({
     ...worker,

@@ -68,7 +68,6 @@ function postParts({ catalog, expected }: Extract<ParsedCatalog, { ok: true }>, 
 }
 
 function post(port: MessagePort, output: ReaderOutput): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
   port.postMessage(output)
 }
 

@@ -18,7 +18,6 @@ test('a worker that wakes up when others have its partitions has nobody repeat w
         // `mail` takes one request at a time. So all messages except the first still wait for their turn at
         // `mail` when all have arrived at `crm`.
         maxInFlight: id === 'mail' ? 1 : 200,
-        // oxlint-disable-next-line no-template-curly-in-string -- a variable of the catalog
         hooks: [{ url: book.url(id), headers: { 'X-Worker': '${CATALOG_WORKER}' } }],
       })),
     },

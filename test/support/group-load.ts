@@ -57,7 +57,6 @@ export async function underLoad({
         id,
         sources: ['shop'],
         maxInFlight: 200,
-        // oxlint-disable-next-line no-template-curly-in-string -- a variable of the catalog
         hooks: [{ url: book.url(id), headers: { 'X-Worker': '${CATALOG_WORKER}' } }],
       })),
     },

@@ -61,7 +61,6 @@ export async function* pollFeed(
   let failures = 0
   while (!signal.aborted) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- each question depends on the answer before
       const { attempts, isCut } = await newest(client, filter, recent.fromMs, signal)
       if (failures > 0) yield { kind: 'back' }
       failures = 0
@@ -75,7 +74,6 @@ export async function* pollFeed(
       failures++
     }
     const waitMs = Math.min(everyMs * 2 ** Math.min(failures, 10), Math.max(everyMs, longestWaitMs))
-    // oxlint-disable-next-line no-await-in-loop -- the pause between two questions
     await wait(waitMs, undefined, { signal }).catch(() => undefined)
   }
 }
@@ -96,7 +94,7 @@ async function newest(
       limit: pageSize,
       ...(cursor !== null && { cursor }),
     }
-    // oxlint-disable-next-line no-await-in-loop, typescript/no-unsafe-type-assertion -- a page says where the next one begins; the answer of our own API
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer of our own API
     const found = (await client.ask('POST', '/v1/log/search', body, signal)) as Found
     attempts.push(...found.records)
     cursor = found.cursor

@@ -43,7 +43,6 @@ export async function listen(config: Config, options: ListenOptions): Promise<vo
         for (const attempt of event.attempts) {
           if (signal.aborted) break
           // One after the other, so that they arrive in the order in which they were made.
-          // oxlint-disable-next-line no-await-in-loop
           await show.told(attempt, forwarder && contents && { forwarder, contents, signal })
         }
     }

@@ -174,7 +174,6 @@ class Scan {
     while (this.#next < ranges.length) {
       const partition = this.#next++
       const range = ranges[partition]
-      // oxlint-disable-next-line no-await-in-loop -- a worker reads one partition after the other
       if (range !== undefined) await this.#readPartition(partition, range)
     }
   }
@@ -186,9 +185,7 @@ class Scan {
         this.#leave(this.#parts.options.fromMs)
         return
       }
-      // oxlint-disable-next-line no-await-in-loop -- a piece says where the next one begins
       const { records, next } = await reader.piece({ topic, partition, from, to: end })
-      // oxlint-disable-next-line no-await-in-loop
       if (!(await this.#look(partition, records))) return
       from = next
       this.#progress.at(this.#read, () => `${grouped(this.#found)} found`)
@@ -205,7 +202,6 @@ class Scan {
       this.#read++
       // Producers may set the times of records, so those between two offsets aren't all within two times.
       if (!this.#isInTime(record)) continue
-      // oxlint-disable-next-line no-await-in-loop -- only a framed record waits, for its schema
       const found = await this.#parts.judge.of(partition, record)
       if (found !== undefined && !this.#isOver) this.#tell(partition, record, found)
     }

@@ -53,7 +53,6 @@ export async function startIndexing(options: IndexingOptions): Promise<Indexing>
   })
   const positions = await opened.promise
   hasOpened = true
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
   const tell = (order: WriteOrder, moved: ArrayBuffer[] = []): void => thread.postMessage(order, moved)
   return {
     positions,

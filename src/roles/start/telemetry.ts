@@ -39,7 +39,6 @@ export async function openTelemetry(
     const { host, port } = address
     const isLast = at === addresses.length - 1
     const serving = serveTelemetry({ host, port, probes })
-    // oxlint-disable-next-line no-await-in-loop -- the next port is tried only if this one is taken
     const server = isLast ? await listening(serving, address) : await unlessTaken(serving)
     if (server === undefined) continue
     if (at > 0) log.info({ port, usual: usualPort }, elsewhere)

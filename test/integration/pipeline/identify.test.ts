@@ -82,7 +82,6 @@ describe('of one property', () => {
       const value = `${userId}:${nth}`
       last.set(userId, value)
       all.identify(value, { userId })
-      // oxlint-disable-next-line no-await-in-loop -- gives the pipeline time to send some of them
       if (nth % 50 === 0) await all.settle()
     }
     await until('all are settled', () => all.pipeline.held.records === 0 && all.pipeline.inFlight === 0)

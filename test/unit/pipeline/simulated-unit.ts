@@ -226,7 +226,6 @@ export class SimulatedUnit {
     for (const to of this.destinationIds) this.setState(to, 'on')
     for (let steps = 0; ; steps++) {
       if (steps > 5_000) throw new Error('it comes to no end')
-      // oxlint-disable-next-line no-await-in-loop -- one step follows the other
       await this.pause()
       const [request] = customers.requests
       const [produce] = this.produces

@@ -74,7 +74,6 @@ test('each span is accounted for', async () => {
   const { exports, fates, record } = scene()
   record(1_000)
   for (let nth = 0; nth < 11; nth++) {
-    // oxlint-disable-next-line no-await-in-loop -- the batches come one after the other
     await until('a batch is under way', () => exports.length === nth + 1)
     exports[nth]?.done({ code: nth % 2 === 0 ? ExportResultCode.SUCCESS : ExportResultCode.FAILED })
   }

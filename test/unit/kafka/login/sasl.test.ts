@@ -39,7 +39,6 @@ function settingsOf(oauthTokenUrl: string) {
 }
 
 async function logIn(mechanism: Mechanism | undefined, refusal = ''): Promise<void> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the login uses no other members
   const args = { host: 'broker', port: 9092, saslAuthenticate: async () => refusal } as unknown
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above
   await mechanism?.authenticationProvider(args as AuthenticationProviderArgs).authenticate()
