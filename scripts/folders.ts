@@ -73,7 +73,17 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
-    imports: ['address', 'message', 'retry'],
+    imports: ['address', 'async', 'message', 'retry'],
+    rooms: {
+      '.': {
+        about: 'from a text to a catalog and its faults; the next version of a catalog; differences',
+        imports: [],
+      },
+      file: {
+        about: 'the file or the folder of a catalog: read as a whole, followed, with variables in files',
+        imports: ['.'],
+      },
+    },
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',

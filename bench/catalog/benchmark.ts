@@ -3,18 +3,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newKeyLine } from '../../src/catalog-log/keys.ts'
-import type { Edit } from '../../src/catalog-log/judge.ts'
 import { readConfig } from '../../src/config/read.ts'
 import { startKafka } from '../../src/development/kafka.ts'
-import { openCatalogDesk, type OpenedDesk } from '../../src/roles/operations/catalog-desk.ts'
+import { openCatalogDesk } from '../../src/roles/operations/catalog-desk.ts'
 import { applyTopicTable } from '../../src/roles/operations/topic-table.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { percentile, round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
+import { editOf, made } from './edits.ts'
 import { type Follower, startFollower } from './follower-process.ts'
 import { loadCatalog } from './in-memory.ts'
+import { measureTraffic } from './traffic.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const sizes = [10_000, 100_000] as const
@@ -27,8 +28,8 @@ const waitMs = 120_000
 /**
  * Measures the catalog in its topic. First in memory: what a process needs to load it, and what a change
  * costs, from its record to the catalogs that a worker derives of it. Then on a real Kafka, with followers in
- * processes of their own: how long it takes until all of them use a change, and how long a burst of changes
- * blocks them.
+ * processes of their own, each with its copy on the disk: how long it takes until all of them use a change, and
+ * how long a burst of changes blocks them. At last with traffic: what a burst costs the messages of a worker.
  */
 export async function runCatalogBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const puts = settings.destinations ?? putsAtOnce
@@ -40,6 +41,8 @@ export async function runCatalogBenchmark(settings: Settings): Promise<Benchmark
   }
   const [small, large] = loaded
   const live = await measureLive(puts)
+  say(`live: ${JSON.stringify(live)}`)
+  const traffic = await measureTraffic({ ...settings, puts })
   const figures = {
     load_s: round(small?.cpuS ?? NaN, 2),
     load_100k_s: round(large?.cpuS ?? NaN, 2),
@@ -52,6 +55,9 @@ export async function runCatalogBenchmark(settings: Settings): Promise<Benchmark
     burst_s: round(live.burstS, 1),
     burst_block_ms: round(live.blockMs, 1),
     followers,
+    traffic_per_s: Math.round(traffic.ratePerS),
+    traffic_p99_ms: round(traffic.p99Ms, 1),
+    traffic_p99_ratio: round(traffic.p99Ratio, 2),
   }
   const table = Object.entries(figures).map(([name, value]) => rowOf(name, [String(value)]))
   return { table: table.join('\n'), figures }
@@ -80,7 +86,11 @@ async function measureLive(puts: number): Promise<Live> {
     await made(desk, [{ name: { kind: 'source', id: 'shop' }, op: 'put', given: { id: 'shop' } }])
     let wake: (() => void) | undefined
     for (let index = 0; index < followers; index++)
-      running.push(await startFollower(variables, () => wake?.()))
+      running.push(
+        await startFollower({ ...variables, SLUICE_STATE_FOLDER: join(folder, `state-${index}`) }, () =>
+          wake?.(),
+        ),
+      )
     const allUse = async (revision: number): Promise<void> => {
       const untilMs = performance.now() + waitMs
       while (running.some((one) => one.revision < revision)) {
@@ -124,18 +134,6 @@ async function measureLive(puts: number): Promise<Live> {
 
 function sorted(values: readonly number[]): Float64Array {
   return Float64Array.from(values).toSorted()
-}
-
-function editOf(id: string, change: number): Edit {
-  const hooks = [{ url: `https://${id}.example.com/hook`, headers: { Authorization: `Bearer ${change}` } }]
-  const given = { id, sources: ['shop'], sharedSecret: `secret-${change}`, hooks }
-  return { name: { kind: 'destination', id }, op: 'put', given }
-}
-
-async function made(desk: OpenedDesk, edits: readonly Edit[]): Promise<number> {
-  const answer = await desk.change({ edits, by: 'bench' })
-  if (!answer.ok) throw new BenchmarkFailure(`a change was refused: ${answer.kind}`)
-  return answer.revision
 }
 
 function variablesOf(brokers: readonly string[], keysFile: string): Readonly<Record<string, string>> {

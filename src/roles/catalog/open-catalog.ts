@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
-import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file.ts'
+import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file/file.ts'
 import { changedDestinations, stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import { catalogVariables } from '../../config/read.ts'

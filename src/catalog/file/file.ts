@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { keepUnchanged, type Catalog } from './catalog.ts'
-import { faultOf, formatFaults, type Fault } from './fault.ts'
+import { keepUnchanged, type Catalog } from '../catalog.ts'
+import { faultOf, formatFaults, type Fault } from '../fault.ts'
 import { type KnownCatalog, lossFaults } from './lost-entries.ts'
-import { outlineOf } from './outline.ts'
-import type { ParsedCatalog } from './parse.ts'
+import { outlineOf } from '../outline.ts'
+import type { ParsedCatalog } from '../parse.ts'
 import { readCatalogText } from './reader.ts'
 import { type CatalogPlace, signatureOf, type Snapshot, takeSnapshot } from './snapshot.ts'
-import type { Variables } from './variables.ts'
+import type { Variables } from '../variables.ts'
 
 export type CatalogFileOptions = {
   path: string

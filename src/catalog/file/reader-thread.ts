@@ -1,9 +1,9 @@
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import type { Destination, Source } from './catalog.ts'
-import type { ExpectedCounts } from './expected.ts'
-import type { Fault } from './fault.ts'
-import { parseCatalog, type ParsedCatalog } from './parse.ts'
-import type { Variables } from './variables.ts'
+import type { Destination, Source } from '../catalog.ts'
+import type { ExpectedCounts } from '../expected.ts'
+import type { Fault } from '../fault.ts'
+import { parseCatalog, type ParsedCatalog } from '../parse.ts'
+import type { Variables } from '../variables.ts'
 
 /** The input that `reader.ts` passes to the thread. */
 export type ReaderInput = {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
-import { type Fault, faultOf } from './fault.ts'
+import { type Fault, faultOf } from '../fault.ts'
 import { errorCode, signatureFrom } from './file-signature.ts'
 import { readVariables, variablesSignature } from './variable-files.ts'
-import type { Variables } from './variables.ts'
+import type { Variables } from '../variables.ts'
 
 /** The files that make a catalog. */
 export type CatalogPlace = {

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import { createCatalog, type Destination, type Source } from './catalog.ts'
-import { parseCatalog, type ParsedCatalog } from './parse.ts'
+import { createCatalog, type Destination, type Source } from '../catalog.ts'
+import { parseCatalog, type ParsedCatalog } from '../parse.ts'
 import { readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-thread.ts'
-import type { Variables } from './variables.ts'
+import type { Variables } from '../variables.ts'
 
 /**
  * Texts of this many characters or more are read in a separate thread, so that they don't hold up deliveries.

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Fault, faultOf } from './fault.ts'
+import { type Fault, faultOf } from '../fault.ts'
 import { errorCode, signatureFrom } from './file-signature.ts'
-import { variableName, type Variables } from './variables.ts'
+import { variableName, type Variables } from '../variables.ts'
 
 // A folder with a file for each variable of the catalog, as Kubernetes mounts a Secret. Kubernetes puts the
 // files into a folder of their own for each version, and moves the link `..data` to the newest one. Each name
