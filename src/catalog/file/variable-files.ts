@@ -1,40 +1,20 @@
-import { createHash } from 'node:crypto'
-import { readdir, readFile, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type Fault, faultOf } from '../fault.ts'
-import { errorCode, signatureFrom } from './file-signature.ts'
+import type { Fault } from '../fault.ts'
 import { variableName, type Variables } from '../variables.ts'
+import { type FolderKind, folderSignature, readFiles } from './folder-files.ts'
 
-// A folder with a file for each variable of the catalog, as Kubernetes mounts a Secret. Kubernetes puts the
-// files into a folder of their own for each version, and moves the link `..data` to the newest one. Each name
-// in the folder is a link to `..data/NAME`.
+/** A folder with a file for each variable of the catalog. */
+const ofVariables: FolderKind = {
+  names: variableName,
+  what: 'variables',
+  setting: 'catalog.variablesFolder',
+  maxFiles: 10_000,
+  maxBytes: 64 * 1_024,
+  tooLarge: 'write one value into it',
+}
 
-/** The link that Kubernetes moves. */
-const versionLink = '..data'
-/** Limit on the bytes of one variable. */
-const maxBytes = 64 * 1024
-/** Limit on the variables of a folder. */
-const maxFiles = 10_000
-
-/**
- * Returns a text that changes with each edit of a variable. If Kubernetes keeps the folder, only its link is
- * read, however many variables there are.
- */
-export async function variablesSignature(folder: string): Promise<string> {
-  try {
-    const link = await stat(join(folder, versionLink), { bigint: true }).catch(() => undefined)
-    if (link !== undefined) return signatureFrom(link)
-    const names = await namesIn(folder)
-    const all = names.slice(0, maxFiles).map(async (name) => {
-      const stats = await stat(join(folder, name), { bigint: true })
-      return `${name} ${signatureFrom(stats)}`
-    })
-    return (await Promise.all(all)).join('\n')
-  } catch (error) {
-    const code = errorCode(error)
-    if (code === undefined) throw error
-    return code
-  }
+/** Returns a text that changes with each edit of a variable. */
+export function variablesSignature(folder: string): Promise<string> {
+  return folderSignature(folder, ofVariables)
 }
 
 export type ReadVariables =
@@ -47,43 +27,10 @@ export type ReadVariables =
  * doesn't belong to the value.
  */
 export async function readVariables(folder: string): Promise<ReadVariables> {
-  let path = folder
-  try {
-    const base = await realpath(join(folder, versionLink)).catch(() => folder)
-    const names = await namesIn(base)
-    if (names.length > maxFiles) {
-      const fault = faultOf(folder, `has more than ${maxFiles} variables`, 'keep fewer')
-      return { ok: false, fault, isLasting: true }
-    }
-    const variables: Record<string, string> = {}
-    const hash = createHash('sha256')
-    for (const name of names) {
-      path = join(base, name)
-      const { size } = await stat(path)
-      if (size > maxBytes) {
-        const fault = faultOf(path, 'is larger than 64 KiB', 'write one value into it')
-        return { ok: false, fault, isLasting: true }
-      }
-      const value = utf8.decode(await readFile(path)).replace(/\r?\n$/, '')
-      variables[name] = value
-      hash.update(JSON.stringify([name, value]))
-    }
-    return { ok: true, variables, digest: hash.digest('hex') }
-  } catch (error) {
-    if (error instanceof TypeError)
-      return { ok: false, fault: faultOf(path, 'is not UTF-8', 'save it as UTF-8'), isLasting: true }
-    const code = errorCode(error)
-    if (code === undefined) throw error
-    const advice =
-      code === 'ENOENT' && path === folder
-        ? 'create it, or name another folder as catalog.variablesFolder'
-        : 'check the file and its permissions'
-    return { ok: false, fault: faultOf(path, `cannot be read (${code})`, advice), isLasting: false }
-  }
+  const read = await readFiles(folder, ofVariables)
+  if (!read.ok) return read
+  const fault = read.files.find((file) => file.fault !== undefined)?.fault
+  if (fault !== undefined) return { ok: false, fault, isLasting: true }
+  const variables = read.files.map(({ name, text }) => [name, text.replace(/\r?\n$/, '')])
+  return { ok: true, variables: Object.fromEntries(variables), digest: read.digest }
 }
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  return (await readdir(folder)).filter((name) => variableName.test(name)).toSorted()
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })

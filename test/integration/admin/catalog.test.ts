@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { until } from '../../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
 let scene: Scene
@@ -275,4 +276,40 @@ test('what the API makes, commands see at once, and the list says it too', async
   await expect
     .poll(async () => JSON.stringify((await call('GET', '/v1/sources')).json['sources']), { timeout: 20_000 })
     .toContain('"The blog"')
+})
+
+test('calls that change many objects are carried out once for each Idempotency-Key, also by two processes at the same moment', async () => {
+  const other = await startSluice(scene.variables, { role: 'admin' })
+  onTestFinished(() => other.kill())
+  const hooks = [{ url: 'https://example.com/' }]
+  const destinations = ['once-a', 'once-b'].map((id) => ({ id, sources: ['shop'], hooks, labels: { of: 'once' } }))
+  const keyed = { 'idempotency-key': 'apply-1' }
+  const apply = { body: { sources: [{ id: 'shop' }], destinations }, headers: keyed }
+  const both = await Promise.all(
+    [admin, other].map((process) => call('POST', '/v1/catalog/apply', { ...apply, process })),
+  )
+  expect(both.map(({ status }) => status)).toEqual([200, 200])
+  expect(both[0]?.json).toMatchObject({ isPreview: false, count: expect.any(Number) })
+  expect(both[1]?.json).toEqual(both[0]?.json)
+  const later = await call('POST', '/v1/catalog/apply', { ...apply, process: other })
+  expect(later.json).toEqual(both[0]?.json)
+  const another = { body: { destinations: [] }, headers: keyed }
+  expect(await call('POST', '/v1/catalog/apply', another)).toMatchObject({
+    status: 422,
+    json: { type: '/problems/other-request' },
+  })
+
+  await until('both are followed', async () => {
+    const listed = await call('GET', '/v1/destinations?label=of%3Donce', { token: tokens.read })
+    return listed.text.includes('once-a') && listed.text.includes('once-b')
+  })
+  const order = { selection: { label: 'of=once' }, do: 'pause' }
+  const headers = { 'idempotency-key': 'bulk-1' }
+  const paused = await call('POST', '/v1/destinations/bulk', { body: order, headers })
+  expect(paused).toMatchObject({ status: 200, json: { destinations: ['once-a', 'once-b'], skipped: [] } })
+  // Without the key, a repetition would skip both, because they are paused by then.
+  const repeated = await call('POST', '/v1/destinations/bulk', { body: order, headers, process: other })
+  expect(repeated.json).toEqual(paused.json)
+  const preview = { body: { ...order, dryRun: true }, headers }
+  expect((await call('POST', '/v1/destinations/bulk', preview)).json).toMatchObject({ isPreview: true })
 })
