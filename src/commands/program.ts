@@ -16,6 +16,7 @@ import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
 import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
+import { completeIds } from './command/complete-ids.ts'
 import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
 import { addTokenCommands } from './token-commands.ts'
@@ -50,8 +51,10 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addConsoleCommand(tools)
   addTokenCommands(tools)
   addConfigCommand(tools)
-  completion(program, { completionCommandName: 'completion' })
+  const completed = completion(program, { completionCommandName: 'completion' })
   try {
+    if (args[0] === 'complete' && args[1] === '--')
+      await completeIds(completed, args.slice(2), () => tools.configOf({}).config)
     answerNames(program, args)
     await program.parseAsync()
   } catch (error) {
