@@ -142,7 +142,7 @@ async function startCustomersIn(
   lifetime.onStop("customers' servers", () => customers.stop())
   const catalogFile = join(folder, 'catalog.yaml')
   await writeCatalog(catalogFile, customers)
-  const [made = ''] = await runSluice(['catalog', 'import', catalogFile], settings, lifetime.signal)
+  const made = (await runSluice(['catalog', 'import', catalogFile], settings, lifetime.signal)).at(-1) ?? ''
   say('catalog', `in its topic, by sluice catalog import: ${made}`)
   say(
     'servers',

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { newKeyLine } from '../../src/catalog-log/keys.ts'
 import { readConfig } from '../../src/config/read.ts'
 import { startKafka } from '../../src/development/kafka.ts'
-import { openCatalogDesk } from '../../src/roles/operations/catalog-desk.ts'
+import { openCatalogDesk, type OpenedDesk } from '../../src/roles/operations/catalog-desk.ts'
 import { applyTopicTable } from '../../src/roles/operations/topic-table.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { say } from '../support/say.ts'
@@ -40,8 +40,12 @@ export async function runCatalogBenchmark(settings: Settings): Promise<Benchmark
     loaded.push(one)
   }
   const [small, large] = loaded
-  const live = await measureLive(puts)
-  say(`live: ${JSON.stringify(live)}`)
+  const { live, large: whole } = await withDesk(async (stage) => {
+    const measured = await measureLive(stage, puts)
+    say(`live: ${JSON.stringify(measured)}`)
+    return { live: measured, large: await measureImport(stage) }
+  })
+  say(`import: ${JSON.stringify(whole)}`)
   const traffic = await measureTraffic({ ...settings, puts })
   const figures = {
     load_s: round(small?.cpuS ?? NaN, 2),
@@ -55,12 +59,44 @@ export async function runCatalogBenchmark(settings: Settings): Promise<Benchmark
     burst_s: round(live.burstS, 1),
     burst_block_ms: round(live.blockMs, 1),
     followers,
+    import_100k_s: round(whole.importS, 1),
+    import_100k_used_s: round(whole.usedS, 1),
+    import_100k_block_ms: round(whole.blockMs, 1),
     traffic_per_s: Math.round(traffic.ratePerS),
     traffic_p99_ms: round(traffic.p99Ms, 1),
     traffic_p99_ratio: round(traffic.p99Ratio, 2),
   }
   const table = Object.entries(figures).map(([name, value]) => rowOf(name, [String(value)]))
   return { table: table.join('\n'), figures }
+}
+
+/** The objects of an import. */
+const imported = 100_000
+
+type Import = { readonly importS: number; readonly usedS: number; readonly blockMs: number }
+
+/** Imports a large catalog in one change, beside a follower. */
+async function measureImport({ desk, variables, folder }: Stage): Promise<Import> {
+  const settings = { ...variables, SLUICE_STATE_FOLDER: join(folder, 'state-import') }
+  const changed = Promise.withResolvers<void>()
+  let due = Infinity
+  const follower = await startFollower(settings, () => {
+    if (follower.revision >= due) changed.resolve()
+  })
+  try {
+    await follower.blocked()
+    const startedMs = performance.now()
+    const edits = Array.from({ length: imported }, (_, index) => editOf(`import-${index}`, 0))
+    due = await made(desk, edits)
+    const importS = (performance.now() - startedMs) / 1_000
+    if (follower.revision < due) await changed.promise
+    const usedS = (performance.now() - startedMs) / 1_000
+    const { ms, destinations } = await follower.blocked()
+    if (destinations < imported) throw new BenchmarkFailure('the follower lacks destinations')
+    return { importS, usedS, blockMs: ms }
+  } finally {
+    await follower.stop()
+  }
 }
 
 type Live = {
@@ -71,7 +107,13 @@ type Live = {
   readonly blockMs: number
 }
 
-async function measureLive(puts: number): Promise<Live> {
+type Stage = {
+  readonly desk: OpenedDesk
+  readonly variables: Readonly<Record<string, string>>
+  readonly folder: string
+}
+
+async function withDesk<T>(work: (stage: Stage) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-catalog-'))
   writeFileSync(join(folder, 'keys'), newKeyLine())
   const kafka = await startKafka({ brokers: [], report: say })
@@ -81,6 +123,16 @@ async function measureLive(puts: number): Promise<Live> {
   const { config } = read
   await applyTopicTable(config, silent)
   const desk = await openCatalogDesk(config, silent, 'admin')
+  try {
+    return await work({ desk, variables, folder })
+  } finally {
+    await desk.close()
+    await kafka.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measureLive({ desk, variables, folder }: Stage, puts: number): Promise<Live> {
   const running: Follower[] = []
   try {
     await made(desk, [{ name: { kind: 'source', id: 'shop' }, op: 'put', given: { id: 'shop' } }])
@@ -126,9 +178,6 @@ async function measureLive(puts: number): Promise<Live> {
     }
   } finally {
     for (const one of running) await one.stop()
-    await desk.close()
-    await kafka.stop()
-    rmSync(folder, { recursive: true, force: true })
   }
 }
 

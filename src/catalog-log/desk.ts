@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../async/one-at-a-time.ts'
 import type { Quota } from '../catalog/labels.ts'
 import type { Variables } from '../catalog/variables.ts'
-import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
+import { NotWrittenError, type Pen, UnknownOutcomeError, usualTransactionMs } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
 import type { Definitions } from './definitions.ts'
 import type { ObjectDifference } from './difference.ts'
@@ -112,6 +112,8 @@ const doubtful =
 
 /** The most changes in one transaction. */
 const mostAtOnce = 100
+/** How long a transaction may take for each of its objects, and at most, in milliseconds. */
+const transactionMs = { each: 1, most: 15 * 60_000 } as const
 const mostTries = 8
 /** The longest pause before the second try, in milliseconds. It doubles with each further try. */
 const firstPauseMs = 100
@@ -124,6 +126,8 @@ export class CatalogDesk {
   readonly #options: DeskOptions
   readonly #log: CatalogLog
   #waiting: Waiting[] = []
+  /** How long a transaction may take with the pen that is held, in milliseconds. */
+  #transactionMs: number = usualTransactionMs
   /** The changes whose commit may have had no answer, by their ids, and what was read of them. */
   readonly #looked = new Map<string, Written | undefined>()
   readonly #turns = new OneAtATime(() => this.#work())
@@ -170,7 +174,7 @@ export class CatalogDesk {
     let planned: readonly Planned[] = []
     for (let tries = 0; tries < mostTries; tries++) {
       if (tries > 0) await delay(Math.random() * firstPauseMs * 2 ** (tries - 1))
-      if (!pen.isHeld && batch.open.some(({ isDryRun }) => isDryRun !== true)) await pen.take()
+      if (batch.open.some(({ isDryRun }) => isDryRun !== true)) await this.#takePen(batch.open)
       await this.#read()
       const sets = this.#setsOf(planned)
       if (sets !== undefined) return this.#answerFound(planned, sets)
@@ -188,6 +192,17 @@ export class CatalogDesk {
     }
     if (batch.isDoubtful) throw new Error('other processes write all the time')
     for (const { resolve } of batch.open) resolve({ ok: false, kind: 'busy' })
+  }
+
+  /** Takes the pen, unless it is held. A change of 100,000 objects needs a longer transaction than others. */
+  async #takePen(changes: readonly Waiting[]): Promise<void> {
+    const { pen } = this.#options
+    const objects = changes.reduce((sum, { edits }) => sum + edits.length, 0)
+    const ofObjects = Math.min(transactionMs.most, objects * transactionMs.each)
+    const neededMs = Math.max(usualTransactionMs, ofObjects)
+    if (pen.isHeld && neededMs === this.#transactionMs) return
+    await pen.take(neededMs)
+    this.#transactionMs = neededMs
   }
 
   /** Answers changes that were found in the topic. Another process may have made one with the same id. */
