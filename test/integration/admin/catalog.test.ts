@@ -348,14 +348,14 @@ test('a secret is rotated a second time after the first rotation has ended, and 
   const signing = { standardWebhooks: true }
   const body = { sources: ['shop'], sharedSecret: 'the-first', signing, hooks: [{ url: 'https://example.com/' }] }
   await call('PUT', path, { body, headers: isNew })
-  const first = await call('POST', `${path}/secret/rotate`, { body: {} })
+  const first = await call('POST', `${path}/rotate`, { body: {} })
   expect(first).toMatchObject({ status: 200, json: { state: 'both' } })
-  expect((await call('POST', `${path}/secret/rotate`, { body: {} })).status).toBe(409)
-  expect((await call('POST', `${path}/secret/end`)).status).toBe(200)
+  expect((await call('POST', `${path}/rotate`, { body: {} })).status).toBe(409)
+  expect((await call('POST', `${path}/rotate/end`)).status).toBe(200)
   const past = { oldSecretEndsAt: '2020-01-01T00:00:00Z' }
-  const second = await call('POST', `${path}/secret/rotate`, { body: {} })
+  const second = await call('POST', `${path}/rotate`, { body: {} })
   expect(second).toMatchObject({ status: 200, json: { state: 'both' } })
   expect(second.json['secret']).not.toBe(first.json['secret'])
   expect((await call('GET', path)).text).not.toContain('sharedSecretEndsAt')
-  expect((await call('POST', `${path}/secret/rotate`, { body: past })).status).toBe(409)
+  expect((await call('POST', `${path}/rotate`, { body: past })).status).toBe(409)
 })
