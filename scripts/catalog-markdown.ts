@@ -89,7 +89,7 @@ hooks: [{ url: https://crm.example.com/hook }]
 A file with a fault refuses only itself. What it said before stays in force, all other files take effect, the log names
 the file and the line, and \`sluice_catalog_refused\` is 1. Of two files with the same destination, the one that was there
 before stays. If an edit breaks files that didn't change, for example because it removes their source, Sluice refuses it
-as a whole.
+as a whole. A variable that is gone keeps its value.
 
 A process that starts doesn't know what a faulty file said before. It pauses the file's destinations, so that their
 messages wait until the file is mended, and are not lost. It keeps their sources and their filter. A process doesn't

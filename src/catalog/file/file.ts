@@ -86,6 +86,8 @@ export type OpenedCatalogFile =
  * problem to the operator.
  */
 const restlessMs = 5_000
+/** The longest pause between two looks at a folder because of its size, in milliseconds. */
+const mostRestMs = 5_000
 
 /**
  * Reads the catalog from a file, and follows the edits of the file. The file is polled, because a ConfigMap
@@ -143,8 +145,8 @@ class SnapshotReading {
       const options = { path, variables, allowAddresses, readData: readCatalogData }
       const parsed = await this.#folder.read(files, options)
       if (!parsed.ok) return { ok: false, faults: parsed.faults.map(named) }
-      const { parts, left } = parsed
-      return { ...parsed, left: left.map(named), keep: () => this.#folder.keep(parts) }
+      const { kept, left } = parsed
+      return { ...parsed, left: left.map(named), keep: () => this.#folder.keep(kept) }
     } catch (error) {
       const fault = faultOf(path, 'could not be read', String(error))
       return { ok: false, faults: [fault], isReaderFailure: true }
@@ -183,6 +185,7 @@ class FollowedFile implements CatalogFile {
   #refused: CatalogRefusal | undefined
   /** The refusal of the files of a folder that the catalog in force lacks. */
   #left: CatalogRefusal | undefined
+  readonly #isFolder: boolean
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
 
@@ -196,6 +199,7 @@ class FollowedFile implements CatalogFile {
     this.#judged = { signature, digest }
     this.#left = refusalOf(parsed.left, undefined)
     this.#refused = this.#left
+    this.#isFolder = snapshot.files !== undefined
     this.#lookIn(this.#options.everyMs)
   }
 
@@ -232,9 +236,13 @@ class FollowedFile implements CatalogFile {
       else if (signature === this.#pending?.signature) await this.#read()
       else this.#wait(signature)
     } finally {
-      // A folder of thousands of files takes long to look at, and may take a twentieth of the time.
-      this.#lookIn(Math.max(this.#pending === undefined ? everyMs : settleMs, 20 * tookMs))
+      this.#lookIn(Math.max(this.#pending === undefined ? everyMs : settleMs, this.#restMs(tookMs)))
     }
+  }
+
+  /** Looking at a folder of thousands of files takes long, and may take a twentieth of the time. */
+  #restMs(tookMs: number): number {
+    return this.#isFolder ? Math.min(20 * tookMs, mostRestMs) : 0
   }
 
   /**

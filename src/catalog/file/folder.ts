@@ -35,9 +35,12 @@ export type FolderOptions = {
 export type ReadFolder =
   | (Extract<ParsedCatalog, { ok: true }> & {
       readonly left: readonly Fault[]
-      readonly parts: ReadonlyMap<string, Part>
+      readonly kept: Kept
     })
   | Extract<ParsedCatalog, { ok: false }>
+
+/** What is in force: the files' parts by name, and the variables that they are filled with. */
+type Kept = { readonly parts: ReadonlyMap<string, Part>; readonly variables: Variables }
 
 const keys: ReadonlySet<string> = new Set(['sources', 'destinations', 'expect'])
 /** Receives nothing, because its destination is paused. Each destination has a URL. */
@@ -45,39 +48,44 @@ const noUrl = 'https://held.invalid/'
 
 /** Reads the files of a folder, and remembers what each has said that is in force. */
 export class CatalogFolder {
-  #inForce: ReadonlyMap<string, Part> = new Map()
+  #inForce: Kept = { parts: new Map(), variables: {} }
   /** What files have, so that only those that were edited are read again. */
   #known: ReadonlyMap<string, Part> = new Map()
 
   /** Says that a version of the folder is in force. */
-  keep(parts: ReadonlyMap<string, Part>): void {
-    this.#inForce = parts
+  keep(kept: Kept): void {
+    this.#inForce = kept
   }
 
   async read(files: readonly TextFile[], options: FolderOptions): Promise<ReadFolder> {
     const { parts: given, faults } = await this.#partsOf(files, options.path)
-    const isFirst = this.#inForce.size === 0
+    const { parts: former } = this.#inForce
+    const isFirst = former.size === 0
+    // Nobody knows what such a file would say.
+    if (isFirst && faults.length > 0) return { ok: false, faults }
     const left = new Map<string, readonly Fault[]>(Map.groupBy(faults, ({ file }) => file))
     const chosen = new Map<string, Part>()
     for (const { name } of files) {
-      const part = given.get(name) ?? this.#inForce.get(name)
+      const part = given.get(name) ?? former.get(name)
       if (part !== undefined) chosen.set(name, part)
     }
-    // Nobody knows what such a file would say.
-    if (isFirst && left.size > 0) return { ok: false, faults }
-    for (;;) {
-      const read = await this.#whole(chosen, options)
-      if (read.ok) return { ...read, left: [...left.values()].flat(), parts: chosen }
-      const byFile = Map.groupBy(read.faults, ({ file }) => file)
-      for (const [file, some] of byFile) {
+    for (let { variables } = options; ;) {
+      const read = await this.#whole(chosen, { ...options, variables })
+      if (read.ok) return { ...read, left: [...left.values()].flat(), kept: { parts: chosen, variables } }
+      for (const [file, some] of Map.groupBy(read.faults, (fault) => fault.file)) {
         const name = nameIn(file, options.path)
         const part = chosen.get(name)
-        const other = part && (isFirst ? held(part, some) : this.#inForce.get(name))
+        const other = part && (isFirst ? held(part, some) : former.get(name))
+        const isUnchanged = part === other
+        const lacksVariables = some.every(({ variable }) => variable !== undefined)
+        const canMend = isUnchanged ? lacksVariables && !isFirst : !isFirst || other !== undefined
         // What is in force isn't at fault, so another file is. Which one, only people can say.
-        if (part === undefined || other === part || left.has(file) || (isFirst && other === undefined))
+        if (part === undefined || left.has(file) || !canMend)
           return { ok: false, faults: [...new Set([...left.values(), read.faults].flat())].slice(0, maxFaults) }
         left.set(file, some)
-        if (other === undefined) chosen.delete(name)
+        // A variable that is gone keeps its value, so that it blocks no other edit.
+        if (isUnchanged) variables = { ...this.#inForce.variables, ...setOf(options.variables) }
+        else if (other === undefined) chosen.delete(name)
         else chosen.set(name, other)
       }
     }
@@ -109,7 +117,7 @@ export class CatalogFolder {
     { path, variables, allowAddresses, readData }: FolderOptions,
   ): Promise<ParsedCatalog> {
     // Of two entries with the same id, the later one is at fault. That is the one that was edited.
-    const isNew = (part: Part): boolean => this.#inForce.get(part.name) !== part
+    const isNew = (part: Part): boolean => this.#inForce.parts.get(part.name) !== part
     const inOrder = [...parts.values()].toSorted((one, other) => Number(isNew(one)) - Number(isNew(other)))
     const owners: Record<CatalogList, { part: Part; index: number }[]> = { sources: [], destinations: [] }
     for (const part of inOrder)
@@ -129,6 +137,10 @@ export class CatalogFolder {
     if (read.ok) return read
     return { ok: false, faults: read.faults.map((fault) => inItsFile(fault, owners, counting[0], path)) }
   }
+}
+
+function setOf(variables: Variables): Variables {
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== undefined && value !== ''))
 }
 
 /** Reads a file. */

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Fault, formatFault } from '../../../../src/catalog/fault.ts'
 import { type CatalogFile, openCatalogFile } from '../../../../src/catalog/file/file.ts'
 import { outlineOf } from '../../../../src/catalog/outline.ts'
@@ -36,10 +36,10 @@ function texts(faults: readonly Fault[]): readonly string[] {
   return faults.map((fault) => formatFault(fault).replaceAll(`${folder}/`, ''))
 }
 
-async function open(variables: Record<string, string> = {}): Promise<CatalogFile> {
+async function open(variablesFolder?: string): Promise<CatalogFile> {
   const opened = await openCatalogFile({
     path: folder,
-    variables,
+    variablesFolder,
     everyMs: 10,
     settleMs: 10,
     onChange: () => undefined,
@@ -186,4 +186,22 @@ test('thousands of files are read, and a fault names its file', async () => {
   await until('the fault is told', () => refused() !== undefined)
   expect(texts(refused()?.faults ?? [])[0]).toContain('d700.yaml:4:8: d700: state: ')
   expect(states()['d700']).toBe('on')
+})
+
+test('a variable that is gone keeps its value, is told, and blocks no other edit', async () => {
+  const variables = await mkdtemp(join(tmpdir(), 'sluice-folder-variables-'))
+  onTestFinished(() => rm(variables, { recursive: true, force: true }))
+  await writeFile(join(variables, 'CATALOG_CRM'), 'the-secret')
+  await write('sources.yaml', 'sources: [{ id: shop }]')
+  await destination('crm', 'sharedSecret: ${CATALOG_CRM}\n')
+  const { current, refused } = await open(variables)
+  await unlink(join(variables, 'CATALOG_CRM'))
+  await until('it is told', () => refused() !== undefined)
+  await destination('erp')
+  await until('the other edit is in force', () => 'erp' in states())
+  expect(current().destinations.get('crm')?.sharedSecret).toBe('the-secret')
+  expect(texts(refused()?.faults ?? [])).toEqual([expect.stringContaining('names the variable CATALOG_CRM')])
+  await writeFile(join(variables, 'CATALOG_CRM'), 'another-secret')
+  await until('the new one is in force', () => current().destinations.get('crm')?.sharedSecret === 'another-secret')
+  expect(refused()).toBeUndefined()
 })
