@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Breath } from '../async/breath.ts'
 import { OneAtATime } from '../async/one-at-a-time.ts'
 import type { Quota } from '../catalog/labels.ts'
 import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError, usualTransactionMs } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
 import type { Definitions } from './definitions.ts'
+import { pieceMs } from './entries.ts'
 import type { ObjectDifference } from './difference.ts'
 import { historyRecords } from './history.ts'
 import { type Accepted, type Edit, judge, type Judged } from './judge.ts'
@@ -179,7 +181,7 @@ export class CatalogDesk {
       const sets = this.#setsOf(planned)
       if (sets !== undefined) return this.#answerFound(planned, sets)
       batch.isDoubtful = false
-      planned = this.#plan(batch.open)
+      planned = await this.#plan(batch.open)
       batch.open = planned.map(({ waiting }) => waiting)
       if (planned.length === 0) return
       try {
@@ -236,14 +238,16 @@ export class CatalogDesk {
   }
 
   /**
-   * Judges changes. Answers those that aren't written. A change that another one of the batch may concern is
+   * Judges changes, in pieces. Answers those that aren't written. A change that another one of the batch may concern is
    * put back, because it has to be judged after that.
    */
-  #plan(batch: readonly Waiting[]): readonly Planned[] {
+  async #plan(batch: readonly Waiting[]): Promise<readonly Planned[]> {
+    const breath = new Breath(pieceMs)
     const taken = new Set<string>()
     const planned: Planned[] = []
     const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
+      await breath.take()
       const { edits, once, isDryRun = false } = waiting
       const keys = [...edits.map(({ name }) => keyOf(name)), ...(once === undefined ? [] : [once.changeId])]
       // The rules about sources concern all objects.
