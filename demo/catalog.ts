@@ -38,11 +38,11 @@ export type Admin = { readonly url: string; readonly token: string }
 export async function switchOn({ url, token }: Admin, destination: string): Promise<number> {
   const admin = createAdminClient({ baseUrl: url, token })
   const path = { destination }
-  const { etag = '' } = await admin.get('/v1/destinations/{destination}', { path })
+  const { etag } = await admin.get('/v1/destinations/{destination}', { path })
   const { data } = await admin.patch('/v1/destinations/{destination}', {
     path,
     body: { state: 'on' },
-    ifMatch: etag,
+    ifMatch: etag ?? '',
   })
   return data.revision
 }

@@ -109,7 +109,9 @@ export function tell(
       `partner is paused: its messages wait. At ${clock(times.partnerOnMs)} the admin API switches it on.`,
     )
   } else if (waiting('partner') > 0) {
-    stories.push('partner is on: the worker saw the change in the topic of the catalog, and delivers what waited.')
+    stories.push(
+      'partner is on: the worker saw the change in the topic of the catalog, and delivers what waited.',
+    )
   }
   if (waiting('ads') > 0)
     stories.push('ads asks for 5 s before each second try, by Retry-After, and gets them.')

@@ -64,7 +64,8 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
   await writeFile(tokensFile, `${line}\n`, { mode: 0o600 })
   const [stateFolder, indexFolder] = [join(folder, 'state'), join(folder, 'log')]
   lifetime.onStop('what the processes keep', async () => {
-    for (const kept of [stateFolder, indexFolder, tokensFile]) await rm(kept, { recursive: true, force: true })
+    for (const kept of [stateFolder, indexFolder, tokensFile])
+      await rm(kept, { recursive: true, force: true })
   })
   const files = { keysFile, tokensFile, stateFolder, indexFolder }
   const settings = sluiceSettings({ brokers, topicPrefix, groupId, ...files })
@@ -83,7 +84,9 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     groupId,
     consumedTopics: topics.filter(
       (topic) =>
-        !/(dead-letters|backfills|attempts|replay-jobs|notices|health|waiting-marks|lending|catalog|catalog-history)$/.test(topic),
+        !/(dead-letters|backfills|attempts|replay-jobs|notices|health|waiting-marks|lending|catalog|catalog-history)$/.test(
+          topic,
+        ),
     ),
     keysFile,
     admin: { url: admin.adminUrl, token },
@@ -185,7 +188,12 @@ async function startRole(
   return started
 }
 
-function sayStarted({ worker, gateway, index, admin }: Record<'worker' | 'gateway' | 'index' | 'admin', SluiceProcess>): void {
+function sayStarted({
+  worker,
+  gateway,
+  index,
+  admin,
+}: Record<'worker' | 'gateway' | 'index' | 'admin', SluiceProcess>): void {
   const { waits, last, limit } = ladder
   say('worker', `sluice worker, process ${worker.pid}; its log: ${shownPath(worker.logFile)}`)
   say(
@@ -194,7 +202,10 @@ function sayStarted({ worker, gateway, index, admin }: Record<'worker' | 'gatewa
   )
   say('gateway', `sluice gateway, process ${gateway.pid}, at ${gateway.gatewayUrl}; Segment's tracking API`)
   say('log', `sluice log serve, process ${index.pid}, keeps what became of each delivery, to be asked for`)
-  say('admin', `sluice admin, process ${admin.pid}, at ${admin.adminUrl}; it changes destinations while all runs`)
+  say(
+    'admin',
+    `sluice admin, process ${admin.pid}, at ${admin.adminUrl}; it changes destinations while all runs`,
+  )
   say('sources', `website and mobile-app send to it with Segment's client for Node, billing writes to Kafka`)
 }
 

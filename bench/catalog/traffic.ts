@@ -121,9 +121,7 @@ async function deskWith({ recorder }: Stage, { variables }: Scene): Promise<Open
 async function burst(desk: OpenedDesk, puts: number): Promise<void> {
   setPriority(constants.priority.PRIORITY_LOW)
   try {
-    await Promise.all(
-      Array.from({ length: puts }, (_, index) => made(desk, [editOf(`put-${index}`, 0)])),
-    )
+    await Promise.all(Array.from({ length: puts }, (_, index) => made(desk, [editOf(`put-${index}`, 0)])))
   } finally {
     try {
       setPriority(constants.priority.PRIORITY_NORMAL)

@@ -13,7 +13,12 @@ const catalog = {
   sources: [{ id: 'shop', writeKeys: ['shop-write-key'] }],
   destinations: [
     { id: 'erp', sources: ['shop'], hooks: [{ url: 'https://example.com/' }] },
-    { id: 'crm', sources: ['shop'], sharedSecret: 'a-secret', hooks: [{ id: 'main', url: 'https://example.com/' }] },
+    {
+      id: 'crm',
+      sources: ['shop'],
+      sharedSecret: 'a-secret',
+      hooks: [{ id: 'main', url: 'https://example.com/' }],
+    },
   ],
 }
 

@@ -63,7 +63,11 @@ test('the Job of the example makes what Git has, leaves what others made, and re
   const own = env.filter(({ name }) => !placed.includes(name)).map(({ name, value }) => [name, value])
   const scene = await setScene({
     catalog: { sources: [], destinations: [] },
-    variables: { ...Object.fromEntries(own), SLUICE_CATALOG_KEYS_FILE: keys, CATALOG_CRM_SECRET: 'from-the-secret' },
+    variables: {
+      ...Object.fromEntries(own),
+      SLUICE_CATALOG_KEYS_FILE: keys,
+      CATALOG_CRM_SECRET: 'from-the-secret',
+    },
   })
   onTestFinished(() => scene.close())
   const git = mountedFolder(join(example, 'destinations'))
@@ -76,7 +80,8 @@ test('the Job of the example makes what Git has, leaves what others made, and re
     )
   const first = await runJob()
   expect(first.stderr).toBe('')
-  for (const id of ['source/shop', 'destination/crm', 'destination/erp']) expect(first.stdout).toContain(`+ ${id}`)
+  for (const id of ['source/shop', 'destination/crm', 'destination/erp'])
+    expect(first.stdout).toContain(`+ ${id}`)
   expect((await runJob()).stdout).toContain('Nothing differs.')
 
   const byHand = 'id: by-hand\nsources: [shop]\nhooks: [{ url: https://example.com/ }]\n'
@@ -93,7 +98,9 @@ test('the Job of the example makes what Git has, leaves what others made, and re
   expect(listed.stdout).toContain('by-hand')
   expect(listed.stdout).not.toContain('erp')
 
-  git.edit((files) => writeFileSync(join(files, 'bad.yaml'), byHand.replace('https:', 'ftp:').replace('by-hand', 'bad')))
+  git.edit((files) =>
+    writeFileSync(join(files, 'bad.yaml'), byHand.replace('https:', 'ftp:').replace('by-hand', 'bad')),
+  )
   const faulty = await runJob()
   expect(faulty.code).toBe(1)
   expect(faulty.stderr).toContain('bad.yaml: destination/bad: hooks[0].url')

@@ -88,7 +88,11 @@ test('no secret of a catalog in its topic is in anything that is written, said, 
     })
     const text = await answered.text()
     to.push(text)
-    return { status: answered.status, etag: answered.headers.get('etag') ?? '', json: recordOf(JSON.parse(text)) }
+    return {
+      status: answered.status,
+      etag: answered.headers.get('etag') ?? '',
+      json: recordOf(JSON.parse(text)),
+    }
   }
   const isNew = { 'if-none-match': '*' }
   const crm = destination(origin)
@@ -116,9 +120,14 @@ test('no secret of a catalog in its topic is in anything that is written, said, 
     { rateLimit: planted.faultyField },
   ]
   for (const more of faulty) {
-    const put = await ask('PUT', '/v1/destinations/bad', { body: { ...crm, id: 'bad', ...more }, headers: isNew })
+    const put = await ask('PUT', '/v1/destinations/bad', {
+      body: { ...crm, id: 'bad', ...more },
+      headers: isNew,
+    })
     expect([more, put.status]).toEqual([more, put.status === 400 ? 400 : 422])
-    const all = await ask('POST', '/v1/catalog/apply', { body: { destinations: [{ ...crm, id: 'bad', ...more }] } })
+    const all = await ask('POST', '/v1/catalog/apply', {
+      body: { destinations: [{ ...crm, id: 'bad', ...more }] },
+    })
     expect([more, all.status]).toEqual([more, all.status === 400 ? 400 : 422])
   }
 
@@ -128,7 +137,14 @@ test('no secret of a catalog in its topic is in anything that is written, said, 
   const bulk = { selection: { destinations: ['crm'] }, do: 'pause' }
   expect((await ask('POST', '/v1/destinations/bulk', { body: bulk })).status).toBe(200)
   expect((await ask('POST', '/v1/destinations/bulk', { body: { ...bulk, do: 'resume' } })).status).toBe(200)
-  for (const read of ['/v1/destinations', '/v1/sources', '/v1/sources/shop', '/v1/status', '/v1/audit', '/v1/catalog/history'])
+  for (const read of [
+    '/v1/destinations',
+    '/v1/sources',
+    '/v1/sources/shop',
+    '/v1/status',
+    '/v1/audit',
+    '/v1/catalog/history',
+  ])
     expect((await ask('GET', read, { token: tokens.read })).status).toBe(200)
 
   const commands: readonly (readonly [readonly string[], string[]])[] = [
@@ -162,7 +178,15 @@ test('no secret of a catalog in its topic is in anything that is written, said, 
   const files = globSync('**/*', { cwd: state, withFileTypes: true }).filter((file) => file.isFile())
   expect(files.length).toBeGreaterThan(0)
   said.push(...files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')))
-  for (const topic of ['catalog', 'catalog-history', 'replay-jobs', 'notices', 'health', 'attempts', 'dead-letters'])
+  for (const topic of [
+    'catalog',
+    'catalog-history',
+    'replay-jobs',
+    'notices',
+    'health',
+    'attempts',
+    'dead-letters',
+  ])
     for (const { key, value, headers } of await readAll(`${scene.prefix}${topic}`))
       said.push(String(key), value?.toString('latin1') ?? '', JSON.stringify(headers))
 

@@ -147,14 +147,17 @@ export function testAdminLog(
     ['destination', { erp: failed, crm: fine }],
     ['status', { 503: failed, 200: fine }],
     ['all', { '': { ...fine, failed: failed.failed } }],
-  ])('counts by %s have a number for each step, the group with most failures first', async (groupBy, groups) => {
-    const range = { from: iso(startMs), to: iso(startMs + 120_000), step: '1m' }
-    const { status, json } = await ask('/v1/log/stats', { ...range, groupBy })
-    expect([status, json['times'], json['others']]).toEqual([200, [iso(startMs), iso(startMs + 60_000)], 0])
-    const found: readonly { readonly key: string }[] = Object(json['groups'])
-    expect(Object.fromEntries(found.map(({ key, ...counts }) => [key, counts]))).toEqual(groups)
-    expect(found[0]?.key).toBe(groupBy === 'all' ? '' : groupBy === 'status' ? '503' : 'erp')
-  })
+  ])(
+    'counts by %s have a number for each step, the group with most failures first',
+    async (groupBy, groups) => {
+      const range = { from: iso(startMs), to: iso(startMs + 120_000), step: '1m' }
+      const { status, json } = await ask('/v1/log/stats', { ...range, groupBy })
+      expect([status, json['times'], json['others']]).toEqual([200, [iso(startMs), iso(startMs + 60_000)], 0])
+      const found: readonly { readonly key: string }[] = Object(json['groups'])
+      expect(Object.fromEntries(found.map(({ key, ...counts }) => [key, counts]))).toEqual(groups)
+      expect(found[0]?.key).toBe(groupBy === 'all' ? '' : groupBy === 'status' ? '503' : 'erp')
+    },
+  )
 
   test('the groups that are left out are counted', async () => {
     const { json } = await ask('/v1/log/stats', { ...since, step: '1h', groupBy: 'destination', top: 1 })

@@ -81,7 +81,10 @@ export class CatalogFolder {
         const canMend = isUnchanged ? lacksVariables && !isFirst : !isFirst || other !== undefined
         // What is in force isn't at fault, so another file is. Which one, only people can say.
         if (part === undefined || left.has(file) || !canMend)
-          return { ok: false, faults: [...new Set([...left.values(), read.faults].flat())].slice(0, maxFaults) }
+          return {
+            ok: false,
+            faults: [...new Set([...left.values(), read.faults].flat())].slice(0, maxFaults),
+          }
         left.set(file, some)
         // A variable that is gone keeps its value, so that it blocks no other edit.
         if (isUnchanged) variables = { ...this.#inForce.variables, ...setOf(options.variables) }
@@ -140,7 +143,9 @@ export class CatalogFolder {
 }
 
 function setOf(variables: Variables): Variables {
-  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value !== undefined && value !== ''))
+  return Object.fromEntries(
+    Object.entries(variables).filter(([, value]) => value !== undefined && value !== ''),
+  )
 }
 
 /** Reads a file. */
@@ -153,7 +158,8 @@ function partOf(name: string, text: string, path: string): Part | { readonly fau
   if (!isRecord(value) || Object.keys(value).length === 0)
     return refuse('is no part of a catalog', 'write one destination, or sources: or destinations:')
   const isSingle = 'hooks' in value || 'id' in value
-  if (isSingle) return { name, text, isSingle, entries: { sources: [], destinations: [value] }, expect: undefined }
+  if (isSingle)
+    return { name, text, isSingle, entries: { sources: [], destinations: [value] }, expect: undefined }
   const unknown = Object.keys(value).find((key) => !keys.has(key))
   if (unknown !== undefined)
     return refuse('has a key that is unknown here', `write one destination, or ${[...keys].join(', ')}`)
@@ -169,7 +175,9 @@ function partOf(name: string, text: string, path: string): Part | { readonly fau
  * wait for what they lack. Returns `undefined` if a source is at fault, because clients send its keys.
  */
 function held(part: Part, faults: readonly Fault[]): Part | undefined {
-  const indexes = faults.map(({ path }) => (part.isSingle ? 0 : Number(/^destinations\[(\d+)\]/.exec(path)?.[1])))
+  const indexes = faults.map(({ path }) =>
+    part.isSingle ? 0 : Number(/^destinations\[(\d+)\]/.exec(path)?.[1]),
+  )
   if (indexes.some((index) => !Number.isInteger(index))) return undefined
   const faulty = new Set(indexes)
   const destinations = part.entries.destinations.map((entry, index) => {
@@ -198,7 +206,9 @@ function inItsFile(
   const owner = owners[list === 'sources' ? 'sources' : 'destinations'][Number(at)]
   if (owner === undefined) return fault
   const { part, index } = owner
-  const own = part.isSingle ? rest : `${list}[${index}]${rest === '' || rest.startsWith('[') ? '' : '.'}${rest}`
+  const own = part.isSingle
+    ? rest
+    : `${list}[${index}]${rest === '' || rest.startsWith('[') ? '' : '.'}${rest}`
   const place = placeIn(part.text, own)
   return { ...fault, file: fileOf(path, part.name), path: own, line: place?.line, column: place?.column }
 }

@@ -3,7 +3,11 @@ import type { RootCommand } from '@bomb.sh/tab'
 import type { Config } from '../../config/schema.ts'
 
 /** The arguments and options whose values are ids of the catalog, by name. */
-const kinds: Readonly<Record<string, IdKind>> = { destination: 'destinations', source: 'sources', to: 'destinations' }
+const kinds: Readonly<Record<string, IdKind>> = {
+  destination: 'destinations',
+  source: 'sources',
+  to: 'destinations',
+}
 type IdKind = 'destinations' | 'sources'
 
 /** Nobody waits longer for a completion, in milliseconds. */
@@ -56,7 +60,10 @@ async function idsOf(kind: IdKind, begin: string, configOf: () => Config): Promi
   const stats = source === 'file' && existsSync(file) ? statSync(file) : undefined
   if (stats?.isFile() === true && stats.size <= maxFileBytes) return idsIn(readFileSync(file, 'utf8'), kind)
   const { createAdminClient } = await import('../listen/admin-client.ts')
-  const query = kind === 'sources' ? '' : `?limit=${mostListed}${begin === '' ? '' : `&search=${encodeURIComponent(begin)}`}`
+  const query =
+    kind === 'sources'
+      ? ''
+      : `?limit=${mostListed}${begin === '' ? '' : `&search=${encodeURIComponent(begin)}`}`
   const signal = AbortSignal.timeout(answerWithinMs)
   const answer = await createAdminClient(config).ask('GET', `/v1/${kind}${query}`, undefined, signal)
   return idsOfList(answer, kind)

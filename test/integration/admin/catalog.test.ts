@@ -282,7 +282,12 @@ test('calls that change many objects are carried out once for each Idempotency-K
   const other = await startSluice(scene.variables, { role: 'admin' })
   onTestFinished(() => other.kill())
   const hooks = [{ url: 'https://example.com/' }]
-  const destinations = ['once-a', 'once-b'].map((id) => ({ id, sources: ['shop'], hooks, labels: { of: 'once' } }))
+  const destinations = ['once-a', 'once-b'].map((id) => ({
+    id,
+    sources: ['shop'],
+    hooks,
+    labels: { of: 'once' },
+  }))
   const keyed = { 'idempotency-key': 'apply-1' }
   const apply = { body: { sources: [{ id: 'shop' }], destinations }, headers: keyed }
   const both = await Promise.all(
@@ -346,7 +351,12 @@ test('an id that no path could name is never stored, by whichever call', async (
 test('a secret is rotated a second time after the first rotation has ended, and never silently before', async () => {
   const path = '/v1/destinations/twice'
   const signing = { standardWebhooks: true }
-  const body = { sources: ['shop'], sharedSecret: 'the-first', signing, hooks: [{ url: 'https://example.com/' }] }
+  const body = {
+    sources: ['shop'],
+    sharedSecret: 'the-first',
+    signing,
+    hooks: [{ url: 'https://example.com/' }],
+  }
   await call('PUT', path, { body, headers: isNew })
   const first = await call('POST', `${path}/rotate`, { body: {} })
   expect(first).toMatchObject({ status: 200, json: { state: 'both' } })

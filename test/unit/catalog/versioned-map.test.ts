@@ -42,7 +42,12 @@ test('every version stays as it was made, whichever other versions are made of i
 
 test('keys stay in the order in which they were added first, and a map that lost most keys forgets them', () => {
   const first = VersionedMap.of(new Map(['a', 'b', 'c'].map((one) => [one, 1])))
-  const next = first.with(new Map([['b', undefined], ['d', 1]]))
+  const next = first.with(
+    new Map([
+      ['b', undefined],
+      ['d', 1],
+    ]),
+  )
   expect([...next.keys()]).toEqual(['a', 'c', 'd'])
   expect([...next.with(new Map([['b', 2]])).keys()]).toEqual(['a', 'b', 'c', 'd'])
   const many = VersionedMap.of(new Map(Array.from({ length: 5_000 }, (_, index) => [`k${index}`, index])))

@@ -106,7 +106,7 @@ describe('openCatalogFile', () => {
   })
 
   it.each([
-    ['a folder', () => mkdir(path), 'is not a file'],
+    ['an empty folder', () => mkdir(path), 'has no file that ends with .yaml, .yml or .json'],
     ['a file that is not UTF-8', () => writeFile(path, Buffer.from([0x61, 0xff])), 'is not UTF-8'],
     [
       'a file that is too large',
