@@ -53,6 +53,8 @@ export async function runCatalogBenchmark(settings: Settings): Promise<Benchmark
     bytes_per_destination: Math.round(large?.bytesEach ?? NaN),
     change_cpu_ms: round(small?.changeCpuMs ?? NaN, 2),
     change_cpu_100k_ms: round(large?.changeCpuMs ?? NaN, 2),
+    burst_piece_cpu_ms: round(small?.pieceCpuMs ?? NaN, 1),
+    burst_piece_cpu_100k_ms: round(large?.pieceCpuMs ?? NaN, 1),
     change_p50_ms: round(live.answeredP50Ms, 1),
     change_live_p99_ms: Math.round(live.liveP99Ms),
     burst_puts: puts,
