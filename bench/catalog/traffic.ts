@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/read.ts'
 import { openCatalogDesk, type OpenedDesk } from '../../src/roles/operations/catalog-desk.ts'
 import { measureCapacity } from '../isolation/capacity.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
-import { type LegResult, runLeg } from '../support/leg.ts'
+import { type Leg, type LegResult, runLeg } from '../support/leg.ts'
 import { measurePairs, type SideName } from '../support/pairs.ts'
 import { say } from '../support/say.ts'
 import type { Settings } from '../support/settings.ts'
@@ -57,7 +57,7 @@ export async function measureTraffic({
   }
 }
 
-function runSide(
+async function runSide(
   stage: Stage,
   side: SideName,
   { ratePerS, seconds, puts }: { ratePerS: number; seconds: number; puts: number },
@@ -66,14 +66,14 @@ function runSide(
   const streams: readonly Stream[] = [
     { first: 0, count: destinations, perS: ratePerS, fromS: 0, untilS, order: 'turn' },
   ]
-  let desk: OpenedDesk | undefined
-  return runLeg(stage, {
+  const desks: OpenedDesk[] = []
+  const leg: Leg = {
     name: `${side} the burst`,
     plan: planOf(stage),
     sender: {
       signs: true,
       async start(scene) {
-        desk = await deskWith(stage, scene)
+        desks.push(await deskWith(stage, scene))
         return scene.startWorker()
       },
     },
@@ -84,11 +84,14 @@ function runSide(
     maxLateMs: 200,
     drainS: 60,
     async atWindow() {
-      if (desk === undefined) throw new BenchmarkFailure('the desk is not open')
-      const opened = desk
-      if (side === 'with') await burst(opened, puts)
+      if (side === 'with') await Promise.all(desks.slice(-1).map((desk) => burst(desk, puts)))
     },
-  }).finally(() => desk?.close())
+  }
+  try {
+    return await runLeg(stage, leg)
+  } finally {
+    await Promise.all(desks.map((desk) => desk.close()))
+  }
 }
 
 function planOf({ folder }: Stage): ScenePlan {

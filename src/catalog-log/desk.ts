@@ -172,7 +172,6 @@ export class CatalogDesk {
 
   /** Answers each change of the batch, or puts it back. `batch.open` has those that are neither. */
   async #make(batch: Batch): Promise<void> {
-    const { pen } = this.#options
     let planned: readonly Planned[] = []
     for (let tries = 0; tries < mostTries; tries++) {
       if (tries > 0) await delay(Math.random() * firstPauseMs * 2 ** (tries - 1))

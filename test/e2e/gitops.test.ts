@@ -59,8 +59,8 @@ test('the Job of the example makes what Git has, leaves what others made, and re
   const [container] = job.spec.template.spec.containers
   const env: readonly { readonly name: string; readonly value: string }[] = container.env
   // The brokers and the keys are others here.
-  const placed = ['SLUICE_KAFKA_BROKERS', 'SLUICE_CATALOG_KEYS_FILE']
-  const own = env.filter(({ name }) => !placed.includes(name)).map(({ name, value }) => [name, value])
+  const placed = new Set(['SLUICE_KAFKA_BROKERS', 'SLUICE_CATALOG_KEYS_FILE'])
+  const own = env.filter(({ name }) => !placed.has(name)).map(({ name, value }) => [name, value])
   const scene = await setScene({
     catalog: { sources: [], destinations: [] },
     variables: {

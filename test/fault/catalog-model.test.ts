@@ -104,10 +104,12 @@ test('admins of two versions that are killed at any time lose no change, make no
       const answered = await fetch(`http://127.0.0.1:${admin.adminPort}/v1/destinations`, {
         headers: { authorization: `Bearer ${tokens.read}` },
       })
-      const listed = listOf(recordOf(await answered.json())['destinations']).map(
-        (one) => recordOf(one)['name'],
+      const listed = listOf(recordOf(await answered.json())['destinations']).map((one) =>
+        String(recordOf(one)['name']),
       )
-      const names = [...expected].flatMap(([key, { name }]) => (key.startsWith('destination/') ? [name] : []))
+      const names = [...expected].flatMap(([key, { name }]) =>
+        key.startsWith('destination/') ? [String(name)] : [],
+      )
       expect(listed.toSorted()).toEqual(names.toSorted())
       return true
     })

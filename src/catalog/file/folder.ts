@@ -128,17 +128,17 @@ export class CatalogFolder {
         for (const index of part.entries[list].keys()) owners[list].push({ part, index })
     const entriesOf = (list: CatalogList): readonly unknown[] =>
       owners[list].map(({ part, index }) => part.entries[list][index])
-    const counting = inOrder.filter(({ expect }) => expect !== undefined)
+    const counting = inOrder.find(({ expect }) => expect !== undefined)
     const data = {
       sources: entriesOf('sources'),
       destinations: entriesOf('destinations'),
-      ...(counting[0] && { expect: counting[0].expect }),
+      ...(counting && { expect: counting.expect }),
     }
     const characters = inOrder.reduce((sum, { text }) => sum + text.length, 0)
     const version = versionOf(parts)
     const read = await readData(data, { file: path, version, variables, allowAddresses, characters })
     if (read.ok) return read
-    return { ok: false, faults: read.faults.map((fault) => inItsFile(fault, owners, counting[0], path)) }
+    return { ok: false, faults: read.faults.map((fault) => inItsFile(fault, owners, counting, path)) }
   }
 }
 

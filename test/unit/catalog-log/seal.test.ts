@@ -43,7 +43,7 @@ test('a sealed text that was changed, or whose key is another one, is not opened
   }
   // Neither is its time: it says since when a secret is set.
   expect(() => unseal(withPart(3, '1'), place, keys)).toThrow('or was changed')
-  expect(() => unseal(withPart(4, ''), place, keys)).toThrow()
+  expect(() => unseal(withPart(4, ''), place, keys)).toThrow('is not sealed')
   expect(() => unseal(withPart(4, 'AAAA'), place, keys)).toThrow('or was changed')
   expect(() => unseal(sealed, place, catalogKeys(newKeyLine('k1')))).toThrow('or was changed')
   expect(() => unseal(sealed, place, catalogKeys(newKeyLine('k3')))).toThrow('which catalog.keysFile lacks')

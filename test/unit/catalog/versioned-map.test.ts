@@ -29,7 +29,7 @@ test('every version stays as it was made, whichever other versions are made of i
       for (const { map, model } of versions) {
         expect(map.size).toBe(model.size)
         expect(new Map(map)).toEqual(model)
-        expect([...map.values()].toSorted()).toEqual([...model.values()].toSorted())
+        expect(new Set(map.values())).toEqual(new Set(model.values()))
         for (const one of [...model.keys(), 'k0', 'k600', 'other']) {
           expect(map.get(one)).toBe(model.get(one))
           expect(map.has(one)).toBe(model.has(one))
@@ -58,8 +58,8 @@ test('keys stay in the order in which they were added first, and a map that lost
   expect(many.size).toBe(5_000)
 })
 
-test('a change of a catalog costs what it changes, however many destinations there are', () => {
-  const destinationOf = (id: string): Destination => ({
+function destinationOf(id: string): Destination {
+  return {
     id,
     name: id,
     state: 'on',
@@ -72,7 +72,10 @@ test('a change of a catalog costs what it changes, however many destinations the
     maxInFlight: 64,
     rateLimit: undefined,
     hooks: [],
-  })
+  }
+}
+
+test('a change of a catalog costs what it changes, however many destinations there are', () => {
   const growth = growthOf(
     (count) => {
       const all = Array.from({ length: count }, (_, index) => destinationOf(`d${index}`))

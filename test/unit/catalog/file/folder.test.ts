@@ -175,15 +175,17 @@ test('an emptied folder, and one that lost many files, are refused unless it say
   expect(refused()).toBeUndefined()
 })
 
+/** Makes the next version as the kubelet does. */
+async function version(name: string, state: string): Promise<void> {
+  await mkdir(join(folder, name))
+  const crm = `id: crm\nsources: [shop]\nstate: ${state}\nhooks: [{ url: https://example.com/ }]\n`
+  await write(`${name}/crm.yaml`, crm)
+  await write(`${name}/sources.yaml`, 'sources: [{ id: shop }]')
+  await symlink(name, join(folder, '..data_tmp'))
+  await rename(join(folder, '..data_tmp'), join(folder, '..data'))
+}
+
 test('a version that Kubernetes mounts is read as a whole', async () => {
-  const version = async (name: string, state: string): Promise<void> => {
-    await mkdir(join(folder, name))
-    const crm = `id: crm\nsources: [shop]\nstate: ${state}\nhooks: [{ url: https://example.com/ }]\n`
-    await write(`${name}/crm.yaml`, crm)
-    await write(`${name}/sources.yaml`, 'sources: [{ id: shop }]')
-    await symlink(name, join(folder, '..data_tmp'))
-    await rename(join(folder, '..data_tmp'), join(folder, '..data'))
-  }
   await version('..1', 'on')
   for (const name of ['crm.yaml', 'sources.yaml']) await symlink(join('..data', name), join(folder, name))
   await open()

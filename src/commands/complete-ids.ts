@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { RootCommand } from '@bomb.sh/tab'
-import type { Config } from '../../config/schema.ts'
+import type { Config } from '../config/schema.ts'
 
 /** The arguments and options whose values are ids of the catalog, by name. */
 const kinds: Readonly<Record<string, IdKind>> = {
@@ -59,7 +59,7 @@ async function idsOf(kind: IdKind, begin: string, configOf: () => Config): Promi
   const { source, file } = config.catalog
   const stats = source === 'file' && existsSync(file) ? statSync(file) : undefined
   if (stats?.isFile() === true && stats.size <= maxFileBytes) return idsIn(readFileSync(file, 'utf8'), kind)
-  const { createAdminClient } = await import('../listen/admin-client.ts')
+  const { createAdminClient } = await import('./listen/admin-client.ts')
   const query =
     kind === 'sources'
       ? ''
@@ -70,8 +70,8 @@ async function idsOf(kind: IdKind, begin: string, configOf: () => Config): Promi
 }
 
 async function idsIn(text: string, kind: IdKind): Promise<readonly string[]> {
-  const { looksLikeJson, readJson } = await import('../../catalog/json.ts')
-  const { readYaml } = await import('../../catalog/yaml.ts')
+  const { looksLikeJson, readJson } = await import('../catalog/json.ts')
+  const { readYaml } = await import('../catalog/yaml.ts')
   const read = looksLikeJson(text) ? readJson(text) : readYaml(text)
   return read.ok ? idsOfList(read.value, kind) : []
 }
