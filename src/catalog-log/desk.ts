@@ -237,8 +237,8 @@ export class CatalogDesk {
   }
 
   /**
-   * Judges changes, in pieces. Answers those that aren't written. A change that another one of the batch may concern is
-   * put back, because it has to be judged after that.
+   * Judges changes, in pieces. Answers those that aren't written. A change that another one of the batch may
+   * concern is put back, because it has to be judged after that.
    */
   async #plan(batch: readonly Waiting[]): Promise<readonly Planned[]> {
     const breath = new Breath(pieceMs)

@@ -112,8 +112,8 @@ const together = 16
 /** The objects that are parsed together while others wait: about a millisecond. */
 const inPiece = 4
 /**
- * How long changes of the catalog keep a process from other work, in milliseconds. On a machine with more work
- * than processors, a piece takes several times as long.
+ * How long changes of the catalog keep a process from other work, in milliseconds. On a machine with more
+ * work than processors, a piece takes several times as long.
  */
 export const pieceMs = 2
 

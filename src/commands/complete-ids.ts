@@ -17,8 +17,8 @@ const maxFileBytes = 1024 * 1024
 
 /**
  * Lets the completion name ids, if it is asked for one. `words`: the words of the command line without the
- * name of the program, and the last one is completed. The ids are those of the catalog's file, or of the admin
- * API. If neither can be read at once, there are none, and nothing is said: a shell shows no messages.
+ * name of the program, and the last one is completed. The ids are those of the catalog's file, or of the
+ * admin API. If neither can be read at once, there are none, and nothing is said: a shell shows no messages.
  */
 export async function completeIds(
   root: RootCommand,

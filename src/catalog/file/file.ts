@@ -130,8 +130,8 @@ class SnapshotReading {
   }
 
   /**
-   * Parses a snapshot. If the reader fails, returns its error as a fault, and sets `isReaderFailure`: then the
-   * text may have no faults.
+   * Parses a snapshot. If the reader fails, returns its error as a fault, and sets `isReaderFailure`: then
+   * the text may have no faults.
    */
   async read({ text, files, variables }: Snapshot): Promise<ReadSnapshot> {
     const { path, variablesFolder, allowAddresses, readText = readCatalogText } = this.#options

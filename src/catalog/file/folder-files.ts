@@ -5,8 +5,8 @@ import { type Fault, faultOf } from '../fault.ts'
 import { errorCode, signatureFrom } from './file-signature.ts'
 
 // A folder of small files, as Kubernetes mounts a Secret or a ConfigMap. Kubernetes puts the files into a
-// folder of their own for each version, and moves the link `..data` to the newest one. Each name in the folder
-// is a link to `..data/NAME`.
+// folder of their own for each version, and moves the link `..data` to the newest one. Each name in the
+// folder is a link to `..data/NAME`.
 
 /** The link that Kubernetes moves. */
 const versionLink = '..data'
@@ -33,8 +33,8 @@ export type ReadFiles =
   | { readonly ok: false; readonly fault: Fault; readonly isLasting: boolean }
 
 /**
- * Returns a text that changes with each edit of a file. If Kubernetes keeps the folder, only its link is read,
- * however many files there are.
+ * Returns a text that changes with each edit of a file. If Kubernetes keeps the folder, only its link is
+ * read, however many files there are.
  */
 export async function folderSignature(folder: string, kind: FolderKind): Promise<string> {
   try {

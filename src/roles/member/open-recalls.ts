@@ -93,20 +93,21 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   pauses.onChange(() => {
     const [was, now] = [before, catalog()]
     before = now
-    void callBackEdited(was, now)
+    void callBackEdited(was, now, (id) => callBack([id], 'edited'))
   })
-  /** Compares in pieces, because one change may edit thousands of destinations. */
-  async function callBackEdited(was: Catalog, now: Catalog): Promise<void> {
-    const breath = new Breath()
-    for (const id of changedDestinations(was, now)) {
-      callBack(givenAnotherChance(was.destinations, now.destinations, [id]), 'edited')
-      await breath.take()
-    }
-  }
   return {
     async stop() {
       await Promise.all([recalls.stop(), reader.stop()])
     },
+  }
+}
+
+/** Compares in pieces, because one change may edit thousands of destinations. */
+async function callBackEdited(was: Catalog, now: Catalog, callBack: (id: string) => void): Promise<void> {
+  const breath = new Breath()
+  for (const id of changedDestinations(was, now)) {
+    for (const edited of givenAnotherChance(was.destinations, now.destinations, [id])) callBack(edited)
+    await breath.take()
   }
 }
 
