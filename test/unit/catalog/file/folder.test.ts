@@ -176,7 +176,7 @@ test('an emptied folder, and one that lost many files, are refused unless it say
 })
 
 /** Makes the next version as the kubelet does. */
-async function version(name: string, state: string): Promise<void> {
+async function mountVersion(name: string, state: string): Promise<void> {
   await mkdir(join(folder, name))
   const crm = `id: crm\nsources: [shop]\nstate: ${state}\nhooks: [{ url: https://example.com/ }]\n`
   await write(`${name}/crm.yaml`, crm)
@@ -186,11 +186,11 @@ async function version(name: string, state: string): Promise<void> {
 }
 
 test('a version that Kubernetes mounts is read as a whole', async () => {
-  await version('..1', 'on')
+  await mountVersion('..1', 'on')
   for (const name of ['crm.yaml', 'sources.yaml']) await symlink(join('..data', name), join(folder, name))
   await open()
   expect(states()).toEqual({ crm: 'on' })
-  await version('..2', 'off')
+  await mountVersion('..2', 'off')
   await until('the next version is in force', () => states()['crm'] === 'off')
 })
 
