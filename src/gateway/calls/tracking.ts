@@ -285,7 +285,8 @@ class TrackingCalls implements Tracking {
     const inflated = inflateBody(sent, mostBytes)
     judging.bytes = inflated.ok ? inflated.bytes.length : mostBytes
     if (!inflated.ok) return unreadable(inflated.fault, call)
-    const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes, judging, client) : undefined
+    const refusedByText =
+      ofHead === undefined ? this.#refusalByText(inflated.bytes, judging, client) : undefined
     if (refusedByText !== undefined) {
       if (refusedByText.status === 429 && isGzip(sent)) judging.fault = 'over its rate'
       return refusedByText
