@@ -117,8 +117,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   finished(delivery: D): void {
     const lane = this.#startedFrom(delivery)
-    // What is learned from each answer changes the limits. If they don't hold up the lane, a higher limit is of
-    // no use to it, and a lower one may come some answers later.
+    // What is learned from each answer changes the limits. If they don't hold up the lane, a higher limit is
+    // of no use to it, and a lower one may come some answers later.
     if (this.#isAtLimit(lane) || ++lane.sinceRenewed >= answersBetween) this.#renewLimits(lane)
     this.#giveBack(lane)
   }
