@@ -75,9 +75,13 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'sources and destinations: a file, its rules, and a live view',
     imports: ['address', 'async', 'message', 'retry'],
     rooms: {
-      '.': {
-        about: 'from a text to a catalog and its faults; the next version of a catalog; differences',
+      features: {
+        about: 'fields of a destination with rules of their own',
         imports: [],
+      },
+      '.': {
+        about: 'a text with its faults, the catalog that it becomes, its next version, and differences',
+        imports: ['features'],
       },
       file: {
         about: 'the file or the folder of a catalog: read as a whole, followed, with variables in files',
@@ -98,6 +102,10 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'names, addresses that are allowed, TLS and the proxy: from a URL to a connection',
         imports: [],
       },
+      batch: {
+        about: 'several messages in one request: its body, what its answer says of each, and halves of it',
+        imports: ['outcomes'],
+      },
       lanes: {
         about: 'how deliveries line up: queues, turns, breakers, the bulkhead for sick hooks',
         imports: [],
@@ -112,7 +120,7 @@ const parts: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: "a destination's hooks with their headers and signatures; its share of the group's rate",
-        imports: ['outcomes', 'connect', 'lanes', 'load', 'send'],
+        imports: ['outcomes', 'connect', 'batch', 'lanes', 'load', 'send'],
       },
     },
   },
