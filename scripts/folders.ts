@@ -73,7 +73,14 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
-    imports: ['address', 'message', 'retry'],
+    imports: ['address', 'http', 'message', 'retry'],
+    rooms: {
+      features: {
+        about: 'fields of a destination with rules of their own: what they are, and what is wrong with them',
+        imports: [],
+      },
+      '.': { about: 'files, their rules, and the live view', imports: ['features'] },
+    },
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',

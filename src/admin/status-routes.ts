@@ -88,10 +88,19 @@ const hooks = {
   items: {
     title: 'HookState',
     type: 'object',
-    required: ['id', 'origin', 'isGone', 'failing'],
+    required: ['id', 'origin', 'login', 'certificateEndsAt', 'isGone', 'failing'],
     properties: {
       id: { type: 'string' },
       origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
+      login: {
+        type: ['string', 'null'],
+        enum: ['basic', null],
+        description: 'How requests log in, beside their headers.',
+      },
+      certificateEndsAt: {
+        ...timeOrNull,
+        description: 'When its client certificate ends. It is null if it has none.',
+      },
       isGone: {
         type: 'boolean',
         description:
@@ -201,6 +210,8 @@ const exampleHooks = [
   {
     id: 'a1b2c3d4',
     origin: 'https://crm.example.com',
+    login: 'basic',
+    certificateEndsAt: null,
     isGone: false,
     failing: {
       since: '2026-07-29T09:15:50.000Z',

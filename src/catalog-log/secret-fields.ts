@@ -1,3 +1,5 @@
+import { secretLoginFields } from '../catalog/features/hook-login.ts'
+import { tlsFields } from '../catalog/features/hook-tls.ts'
 import { isRecord, listOf, recordOf } from '../catalog/plain-data.ts'
 import type { ObjectKind } from './names.ts'
 
@@ -15,7 +17,7 @@ type Definition = Readonly<Record<string, unknown>>
 
 /**
  * Returns a copy of a definition in which `replace` has replaced each text that may be secret: secrets,
- * server keys, URLs and the values of headers. The definition need not be valid.
+ * server keys, URLs, the values of headers, logins and client certificates. The definition need not be valid.
  */
 export function withSecretFields(
   kind: ObjectKind,
@@ -47,7 +49,7 @@ function hookWith(
   path: readonly (string | number)[],
   text: (value: unknown, at: SecretField) => unknown,
 ): Definition {
-  const { url, headers } = hook
+  const { url, headers, login, tls } = hook
   const hookUrl = typeof url === 'string' ? url : ''
   const ofHeaders = Object.entries(recordOf(headers)).map(([name, value]) => {
     const field = `headers/${name.toLowerCase()}`
@@ -57,5 +59,16 @@ function hookWith(
     ...hook,
     ...(url !== undefined && { url: text(url, { path: [...path, 'url'], field: 'url', hookUrl }) }),
     ...(isRecord(headers) && { headers: Object.fromEntries(ofHeaders) }),
+    ...(isRecord(login) && { login: partWith(login, secretLoginFields, 'login') }),
+    ...(isRecord(tls) && { tls: partWith(tls, tlsFields, 'tls') }),
+  }
+
+  function partWith(part: Definition, fields: readonly string[], name: string): Definition {
+    const texts = fields.flatMap((key) => {
+      const value = part[key]
+      const at = { path: [...path, name, key], field: `${name}/${key}`, hookUrl }
+      return value === undefined ? [] : [[key, text(value, at)] as const]
+    })
+    return { ...part, ...Object.fromEntries(texts) }
   }
 }

@@ -3,6 +3,9 @@ import { messageKinds } from '../message/message-schemas.ts'
 import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { idPattern } from './entry-id.ts'
+import { loginSchema } from './features/hook-login.ts'
+import { tlsSchema } from './features/hook-tls.ts'
+import { timeoutExpected, timeoutPattern } from './features/request-timeout.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
 import {
   labelKeyExpected,
@@ -122,6 +125,8 @@ const hook = Type.Object(
         },
       ),
     ),
+    login: Type.Optional(loginSchema),
+    tls: Type.Optional(tlsSchema),
   },
   { additionalProperties: false, description: 'A URL to which messages are posted.' },
 )
@@ -265,6 +270,13 @@ const destination = Type.Object(
           examples: [{ perSecond: 50 }],
         },
       ),
+    ),
+    timeout: Type.Optional(
+      Type.String({
+        pattern: timeoutPattern,
+        description: `The time within which the head of an answer has to come: ${timeoutExpected}. Absent, or longer than the setting delivery.timeout: the setting applies.`,
+        examples: ['2s'],
+      }),
     ),
     autoPause: Type.Optional(
       Type.String({

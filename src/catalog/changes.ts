@@ -67,4 +67,5 @@ const nameInFile: Readonly<Record<string, string>> = {
   standardWebhooks: 'signing',
   maxInFlightSick: 'maxInFlight',
   autoPauseMs: 'autoPause',
+  timeoutMs: 'timeout',
 }

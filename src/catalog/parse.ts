@@ -6,6 +6,9 @@ import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { idAt } from './entry-id.ts'
 import { checkDefinition } from './schema-faults.ts'
+import { buildLogin } from './features/hook-login.ts'
+import { buildTls } from './features/hook-tls.ts'
+import { readTimeout } from './features/request-timeout.ts'
 import { formatPath, maxFaults, type Fault, type Path } from './fault.ts'
 import { type ExpectedCounts, isEmptyDocument } from './expected.ts'
 import type { Breach } from './hook-rules.ts'
@@ -195,6 +198,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
         perSecond: rateLimit.perSecond,
         burst: rateLimit.burst ?? Math.max(1, Math.ceil(rateLimit.perSecond)),
       },
+      ...(rest.timeout !== undefined && { timeoutMs: readTimeout(rest.timeout) }),
       autoPauseMs: rest.autoPause === undefined ? undefined : readAutoPause(rest.autoPause),
       ...(rest.labels && { labels: rest.labels }),
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
@@ -212,18 +216,21 @@ function filterOf({
 }
 
 function buildHook(
-  { url: text, id, headers = {} }: CatalogDefinition['destinations'][number]['hooks'][number],
+  { url: text, id, headers = {}, login, tls }: CatalogDefinition['destinations'][number]['hooks'][number],
   variables: Variables,
 ): Hook {
   const read = readHookUrl(text, variables)
   if (!read.ok) throw new Error('a URL was read that its rules refuse')
   const { url, origin, path } = read
+  const filled = (value: string): string => filledIn(value, variables)
   return {
     id: id ?? read.id,
     url,
     origin,
     path,
-    headers: Object.entries(headers).map(([name, value]) => [name, filledIn(value, variables)]),
+    headers: Object.entries(headers).map(([name, value]) => [name, filled(value)]),
+    ...(login && { login: buildLogin(login, filled) }),
+    ...(tls && { tls: buildTls(tls, filled) }),
   }
 }
 
@@ -252,7 +259,7 @@ class FaultList implements FaultSink {
     return this.#faults.length === 0
   }
 
-  add(path: Path, { problem, advice, variable, isUrl }: Breach, of: 'key' | 'value' = 'value'): void {
+  add(path: Path, { problem, advice, ...lacking }: Breach, of: 'key' | 'value' = 'value'): void {
     this.#count++
     if (this.#count > maxFaults) return
     const { line, column } = this.#place?.(path, of) ?? { line: undefined, column: undefined }
@@ -260,7 +267,7 @@ class FaultList implements FaultSink {
     this.#paths.add(formatted)
     const id = idAt(this.#root, path)
     const place = { file: this.#file, line, column, path: formatted, ...(id !== undefined && { id }) }
-    this.#faults.push({ ...place, problem, advice, ...(variable !== undefined && { variable, isUrl }) })
+    this.#faults.push({ ...place, problem, advice, ...(lacking.variable !== undefined && lacking) })
   }
 
   has(path: Path): boolean {

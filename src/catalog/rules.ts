@@ -1,11 +1,14 @@
 import type { AddressPolicy } from '../address/policy.ts'
 import { autoPauseBreach } from './auto-pause.ts'
 import { expectBreaches } from './expected.ts'
+import { checkLogin } from './features/hook-login.ts'
+import { checkTls } from './features/hook-tls.ts'
+import { timeoutBreach } from './features/request-timeout.ts'
 import type { Path } from './fault.ts'
 import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from './hook-rules.ts'
 import { readHookUrl } from './hook-url.ts'
 import { hostBreach } from './host-rules.ts'
-import { isString, listOf, recordOf } from './plain-data.ts'
+import { isRecord, isString, listOf, recordOf } from './plain-data.ts'
 import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, literalVariables, type Variables } from './variables.ts'
 
@@ -61,6 +64,9 @@ export function checkRules(
     const autoPausePath = [...path, 'autoPause']
     const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
     if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
+    const timeoutPath = [...path, 'timeout']
+    const badTimeout = faults.has(timeoutPath) ? undefined : timeoutBreach(destination['timeout'])
+    if (badTimeout !== undefined) faults.add(timeoutPath, badTimeout)
     checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
 }
@@ -223,6 +229,7 @@ function checkHooks(path: Path, hooks: readonly Entry[], check: Check): void {
     const refused = url?.ok === true && policy !== undefined ? hostBreach(url.origin, policy) : undefined
     if (refused !== undefined) faults.add(urlPath, refused)
     checkHeaders([...path, index, 'headers'], hook['headers'], check)
+    checkFeatures([...path, index], hook, url?.ok === true ? url.origin : undefined, check)
 
     const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? url.id : undefined
     if (id === undefined) continue
@@ -237,6 +244,35 @@ function checkHooks(path: Path, hooks: readonly Entry[], check: Check): void {
     }
     ids.set(id, url?.ok === true ? url.url : '')
   }
+}
+
+/** Checks how the requests of a hook log in, and whom they trust. `origin`: of its URL, if it is known. */
+function checkFeatures(
+  path: Path,
+  hook: Readonly<Record<string, unknown>>,
+  origin: string | undefined,
+  check: Check,
+): void {
+  const { login, tls, headers } = hook
+  const ofHook = {
+    isSecure: origin?.startsWith('https:'),
+    add: (keys: readonly string[], breach: Breach): void => {
+      if (!check.faults.has([...path, ...keys])) check.faults.add([...path, ...keys], breach)
+    },
+    text: (
+      keys: readonly string[],
+      value: unknown,
+      rule: (text: string) => Breach | undefined,
+      of: Pick<Breach, 'isPem'> = {},
+    ): string | undefined => {
+      const at = [...path, ...keys]
+      const filled = check.faults.has(at) ? undefined : checkFilledIn(at, value, rule, check, of)
+      return check.faults.has(at) ? undefined : filled
+    },
+  }
+  const names = Object.keys(recordOf(headers)).map((name) => name.toLowerCase())
+  if (isRecord(login)) checkLogin(login, names.includes('authorization'), ofHook)
+  if (isRecord(tls)) checkTls(tls, ofHook)
 }
 
 function checkHeaders(path: Path, value: unknown, check: Check): void {
@@ -266,11 +302,12 @@ function checkFilledIn(
   text: unknown,
   rule: (value: string) => Breach | undefined,
   { faults, variables }: Check,
+  of: Pick<Breach, 'isPem'> = {},
 ): string | undefined {
   if (!isString(text)) return undefined
   const filled = fillIn(text, variables)
   if (!filled.ok) {
-    for (const breach of filled.breaches) faults.add(path, breach)
+    for (const breach of filled.breaches) faults.add(path, { ...breach, ...of })
     return undefined
   }
   const breach = rule(filled.value)

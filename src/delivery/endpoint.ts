@@ -1,4 +1,6 @@
 import type { Destination } from '../catalog/catalog.ts'
+import { basicAuthorization, type HookLogin } from '../catalog/features/hook-login.ts'
+import type { HookTls } from '../catalog/features/hook-tls.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
 import type { SickLoad } from './lanes/sick-load.ts'
@@ -16,6 +18,8 @@ export type HookDefinition = {
   /** Path and query. */
   readonly path: string
   readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly login?: HookLogin
+  readonly tls?: HookTls
 }
 
 /** The fields of a destination in the catalog, as far as delivery needs them. */
@@ -49,6 +53,8 @@ export type DestinationDefinition = {
    * many may start at once after an idle time.
    */
   readonly rateLimit: Rate | undefined
+  /** The deadline of a request, in milliseconds, if it is shorter than that of all requests. */
+  readonly timeoutMs?: number | undefined
   readonly hooks: readonly HookDefinition[]
   /** The sources to which the destination is connected. */
   readonly sources?: readonly string[]
@@ -146,10 +152,16 @@ function targetOf(hook: HookDefinition, definition: DestinationDefinition): Targ
   for (const [name, value] of hook.headers) headers.push(name, value)
   // Some firewalls refuse requests without it (OWASP Core Rule Set, rule 920300).
   if (!hook.headers.some(([name]) => name.toLowerCase() === 'accept')) headers.push('Accept', '*/*')
-  const { sharedSecret = '', nextSharedSecret = '' } = definition
+  const { sharedSecret = '', nextSharedSecret = '', timeoutMs } = definition
   const values = [...hook.headers.map(([, value]) => value), sharedSecret, nextSharedSecret]
+  if (hook.login !== undefined) {
+    const authorization = basicAuthorization(hook.login)
+    headers.push('Authorization', authorization)
+    values.push(authorization)
+  }
   const secrets = secretsOf(values, hook.path)
   const { id: destinationId, sources: [sourceId = destinationId] = [] } = definition
   const owner = { destinationId, sourceId }
-  return { origin: hook.origin, path: hook.path, headers, secrets, owner, connections: undefined }
+  const { origin, path, tls } = hook
+  return { origin, path, headers, secrets, owner, timeoutMs, tls, connections: undefined }
 }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { AddressPolicy } from '../../address/policy.ts'
+import type { HookTls } from '../../catalog/features/hook-tls.ts'
 import {
   type Connection,
   type ConnectionOptions,
@@ -9,7 +10,7 @@ import {
 } from './connection.ts'
 import { createAddressing, createConnector } from '../connect/guarded-connector.ts'
 import { hostAddressesOf } from '../connect/host-addresses.ts'
-import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
+import { type Deadline, DeadlinesByTimeout, type Deadlines, type Expiring } from './deadlines.ts'
 import { rememberingDistrust } from './untrusted-certificates.ts'
 import type { EgressHealth } from './egress-health.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
@@ -36,6 +37,10 @@ export type Target = {
    * and a source of its own.
    */
   readonly owner?: HookOwner
+  /** The deadline of requests to the hook, in milliseconds, if it is shorter than that of all requests. */
+  readonly timeoutMs?: number | undefined
+  /** What connections to the hook show and trust. */
+  readonly tls?: HookTls | undefined
   /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
 }
@@ -129,9 +134,10 @@ export function createSender({
   keptAnswerBytes = 0,
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
-  const deadlines = createDeadlines({ timeoutMs })
+  const deadlines = new DeadlinesByTimeout(timeoutMs)
   const shared: PoolsShared = { turnEnd: new TurnEnd(), open, egress, isProxied: proxy !== undefined }
-  const connect = createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs })
+  const ways = { policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs }
+  const connect = createConnector(ways)
   const options = connectionOptions(connect, poolIdleMs, maxAgeMs)
   const addressing = createAddressing(policy, resolver)
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
@@ -139,9 +145,11 @@ export function createSender({
   function poolOf(target: Target): HookPool {
     if (target.connections?.isOpen === true) return target.connections
     const isSecure = target.origin.startsWith('https:')
+    const { tls } = target
+    const ofHook = tls === undefined ? connect : createConnector({ ...ways, tls })
     const own: ConnectionOptions = {
       ...options,
-      connect: isSecure ? rememberingDistrust(connect) : connect,
+      connect: isSecure ? rememberingDistrust(ofHook) : ofHook,
       addresses: proxy === undefined ? hostAddressesOf(target.origin, addressing) : undefined,
     }
     const pool = new HookPool(target.origin, own, shared, target.owner)
@@ -166,7 +174,8 @@ export function createSender({
       const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
       const pool = poolOf(target)
       const kept = keptOf(keptAnswerBytes, target, ownHeaders, exchange)
-      pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))
+      const ofTimeout = deadlines.of(target.timeoutMs)
+      pool.send(new ExchangeHandler({ exchange, request, pool, deadlines: ofTimeout, kept }))
     },
     async close() {
       clearInterval(sweep)

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest'
+import { recordOf } from '../../../src/catalog/plain-data.ts'
+import { type Definition, Definitions } from '../../../src/catalog-log/definitions.ts'
+import { createAuthority } from '../../support/certificates.ts'
+import { catalogKeys } from '../../support/catalog-log.ts'
+
+// Logins and certificates in the topic of the catalog: sealed, never shown, and bound to the host to which
+// they are sent.
+
+const name = { kind: 'destination', id: 'crm' } as const
+const definitions = new Definitions('test', catalogKeys())
+const authority = createAuthority('An authority of bound secrets')
+const { cert, key } = authority.issue({ names: ['sluice'] })
+const password = 'a password that nobody sees'
+
+const login = { kind: 'basic', username: 'a user that nobody sees', password }
+const plain = {
+  id: 'crm',
+  sources: ['shop'],
+  hooks: [
+    {
+      url: 'https://crm.example/hook',
+      id: 'main',
+      login,
+      tls: { certificate: cert, key, ca: authority.cert },
+    },
+  ],
+}
+const stored = definitions.stored(name, plain, { earlier: undefined, atMs: 1 })
+const shown = definitions.shown(name, stored, { showsUrls: true })
+
+/** Fills in what is kept of the stored definition, after `edit` has changed what people see of its hook. */
+function filled(edit: (hook: Definition) => Definition) {
+  const [hook] = Array.isArray(shown['hooks']) ? shown['hooks'] : []
+  const given = { ...shown, hooks: [edit(recordOf(hook))] }
+  return definitions.fill(name, given, { earlier: stored, variables: {} })
+}
+
+test('no text of a login or of a certificate is stored or shown', () => {
+  for (const form of [stored, shown]) {
+    const text = JSON.stringify(form)
+    for (const secret of [password, login.username, 'BEGIN CERTIFICATE', 'PRIVATE KEY'])
+      expect(text).not.toContain(secret)
+  }
+  expect(definitions.plain(name, stored)).toEqual(plain)
+})
+
+test('what is written back as it is shown is kept, with its time and its bytes', () => {
+  const { plain: again, faults } = filled((hook) => hook)
+  expect(faults).toEqual([])
+  expect(definitions.stored(name, again, { earlier: stored, atMs: 2 })).toEqual(stored)
+})
+
+describe('a secret that was set for one host', () => {
+  test('is kept when the path changes', () => {
+    expect(filled((hook) => ({ ...hook, url: 'https://crm.example/other' })).faults).toEqual([])
+  })
+
+  test.each(['https://evil.example/hook', 'https://crm.example:8443/hook', 'http://crm.example/hook'])(
+    'is refused to %s, and so is each other one',
+    (url) => {
+      const { faults } = filled((hook) => ({ ...hook, url }))
+      expect(faults.map(({ path, problem }) => `${path} ${problem}`)).toEqual(
+        ['login.username', 'login.password', 'tls.certificate', 'tls.key', 'tls.ca'].map(
+          (path) => `hooks[0].${path} keeps a value that was set for another field or host`,
+        ),
+      )
+    },
+  )
+
+  test('is refused in another field', () => {
+    const { faults } = filled((hook) => {
+      const { password: kept } = recordOf(hook['login'])
+      return { ...hook, headers: { 'X-Copy': kept } }
+    })
+    expect(faults.map(({ path }) => path)).toEqual(['hooks[0].headers.X-Copy'])
+  })
+})
