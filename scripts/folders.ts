@@ -84,7 +84,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
-    imports: ['address', 'async', 'catalog', 'secrets'],
+    imports: ['address', 'async', 'catalog', 'http', 'secrets'],
     packages: ['undici'],
     rooms: {
       outcomes: {
@@ -107,9 +107,13 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'one request over one connection: deadline, answer, failure',
         imports: ['outcomes', 'connect'],
       },
+      login: {
+        about: 'tokens to log in with: asked for, renewed, replaced when a server refuses them',
+        imports: ['outcomes', 'send'],
+      },
       '.': {
         about: "a destination's hooks with their headers and signatures; its share of the group's rate",
-        imports: ['outcomes', 'connect', 'lanes', 'load', 'send'],
+        imports: ['outcomes', 'connect', 'lanes', 'load', 'send', 'login'],
       },
     },
   },

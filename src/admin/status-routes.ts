@@ -94,7 +94,7 @@ const hooks = {
       origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
       login: {
         type: ['string', 'null'],
-        enum: ['basic', null],
+        enum: ['basic', 'oauth2', null],
         description: 'How requests log in, beside their headers.',
       },
       certificateEndsAt: {

@@ -11,6 +11,8 @@ export type SecretField = {
   readonly field: string
   /** The URL of the hook to which the text is sent. Absent if the text is sent nowhere. */
   readonly hookUrl?: string
+  /** The URL of the token endpoint to which the text is sent too. Absent: it is sent to no such endpoint. */
+  readonly tokenUrl?: string
 }
 
 type Definition = Readonly<Record<string, unknown>>
@@ -66,7 +68,13 @@ function hookWith(
   function partWith(part: Definition, fields: readonly string[], name: string): Definition {
     const texts = fields.flatMap((key) => {
       const value = part[key]
-      const at = { path: [...path, name, key], field: `${name}/${key}`, hookUrl }
+      const { tokenUrl } = part
+      const at = {
+        path: [...path, name, key],
+        field: `${name}/${key}`,
+        hookUrl,
+        ...(typeof tokenUrl === 'string' && { tokenUrl }),
+      }
       return value === undefined ? [] : [[key, text(value, at)] as const]
     })
     return { ...part, ...Object.fromEntries(texts) }

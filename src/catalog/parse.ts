@@ -229,9 +229,16 @@ function buildHook(
     origin,
     path,
     headers: Object.entries(headers).map(([name, value]) => [name, filled(value)]),
-    ...(login && { login: buildLogin(login, filled) }),
+    ...(login && { login: buildLogin(login, { filled, placeOf }) }),
     ...(tls && { tls: buildTls(tls, filled) }),
   }
+}
+
+/** Reads a URL without variables that has no fault. */
+function placeOf(text: string): Pick<Hook, 'origin' | 'path'> {
+  const read = readHookUrl(text, {})
+  if (!read.ok) throw new Error('a URL was read that its rules refuse')
+  return { origin: read.origin, path: read.path }
 }
 
 function filledIn(text: string, variables: Variables): string {

@@ -269,6 +269,15 @@ function checkFeatures(
       const filled = check.faults.has(at) ? undefined : checkFilledIn(at, value, rule, check, of)
       return check.faults.has(at) ? undefined : filled
     },
+    url: (keys: readonly string[], value: unknown): void => {
+      const at = [...path, ...keys]
+      if (!isString(value) || check.faults.has(at)) return
+      const read = readHookUrl(value, {})
+      for (const breach of read.ok ? [] : read.breaches) check.faults.add(at, breach)
+      const refused =
+        read.ok && check.policy !== undefined ? hostBreach(read.origin, check.policy) : undefined
+      if (refused !== undefined) check.faults.add(at, refused)
+    },
   }
   const names = Object.keys(recordOf(headers)).map((name) => name.toLowerCase())
   if (isRecord(login)) checkLogin(login, names.includes('authorization'), ofHook)

@@ -28,6 +28,8 @@ export function adviceOn(
       return adviceOnCertificate(outcome.code)
     case 'address':
       return 'Sluice or its proxy sends nothing to this address, because it is not public. If the address is yours, add it to delivery.allowAddresses, and allow it at the proxy if there is one. localhost has two addresses: 127.0.0.1 and ::1.'
+    case 'login':
+      return 'There was no token to log in with. Check tokenUrl, clientId, clientSecret and scope in the login of the hook, and the token endpoint. If its address is private and yours, add it to delivery.allowAddresses. A worker would let the message wait, and count no try.'
     case 'request':
       return 'Correct the hook in the catalog.'
   }

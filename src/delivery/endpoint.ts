@@ -6,7 +6,10 @@ import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
 import type { SickLoad } from './lanes/sick-load.ts'
 import { HookLoad } from './load/hook-load.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
+import type { Logins } from './login/logins.ts'
+import type { TokenLogin } from './login/token-login.ts'
 import { createRequestHeaders, type RequestHeaders } from './request-headers.ts'
+import type { HookOwner } from './send/hook-pool.ts'
 import type { Target } from './send/sender.ts'
 import type { Rate } from '../async/token-bucket.ts'
 
@@ -64,6 +67,8 @@ export type DestinationDefinition = {
 export type EndpointHook = {
   readonly id: string
   readonly target: Target
+  /** The login by which requests get a token. `undefined`: their headers are all that they need. */
+  readonly login: TokenLogin | undefined
   readonly breaker: Breaker
   /** What was learned about the load that the hook's server takes. */
   readonly load: HookLoad
@@ -80,6 +85,8 @@ export type EndpointHook = {
 export type Endpoint = {
   readonly definition: DestinationDefinition
   readonly hooks: readonly EndpointHook[]
+  /** True if a hook has a `login`. */
+  readonly hasLogins: boolean
   readonly headersOf: RequestHeaders
 }
 
@@ -107,6 +114,8 @@ export type EndpointsOptions = {
   readonly isNamed: boolean
   /** Shared by all hooks of the process. */
   readonly sickLoad?: SickLoad
+  /** The logins of the process. Without them, nothing can be sent to a hook that needs a token. */
+  readonly logins?: Logins
 }
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
@@ -126,17 +135,20 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 
 function prepare(
   definition: DestinationDefinition,
-  { breaker, shareOfGroup, isNamed, sickLoad }: EndpointsOptions,
+  { breaker, shareOfGroup, isNamed, sickLoad, logins }: EndpointsOptions,
 ): Endpoint {
   // If each message goes to several URLs, one that takes less must not hold up the others.
   const isLearned = definition.hooks.length === 1 || definition.strategy === 'failover'
   return {
     definition,
+    hasLogins: definition.hooks.some(({ login }) => login?.kind === 'oauth2'),
     hooks: definition.hooks.map((hook) => {
       const load = new HookLoad(shareOfGroup, definition.maxInFlight, isLearned)
+      const { login } = hook
       return {
         id: hook.id,
         target: targetOf(hook, definition),
+        login: login?.kind === 'oauth2' ? logins?.of(login, hook, ownerOf(definition)) : undefined,
         breaker: new Breaker(breaker, load, sickLoad),
         load,
         cap: definition.maxInFlightSick,
@@ -154,14 +166,20 @@ function targetOf(hook: HookDefinition, definition: DestinationDefinition): Targ
   if (!hook.headers.some(([name]) => name.toLowerCase() === 'accept')) headers.push('Accept', '*/*')
   const { sharedSecret = '', nextSharedSecret = '', timeoutMs } = definition
   const values = [...hook.headers.map(([, value]) => value), sharedSecret, nextSharedSecret]
-  if (hook.login !== undefined) {
+  if (hook.login?.kind === 'basic') {
     const authorization = basicAuthorization(hook.login)
     headers.push('Authorization', authorization)
     values.push(authorization)
   }
   const secrets = secretsOf(values, hook.path)
-  const { id: destinationId, sources: [sourceId = destinationId] = [] } = definition
-  const owner = { destinationId, sourceId }
   const { origin, path, tls } = hook
+  const owner = ownerOf(definition)
   return { origin, path, headers, secrets, owner, timeoutMs, tls, connections: undefined }
+}
+
+function ownerOf({
+  id: destinationId,
+  sources: [sourceId = destinationId] = [],
+}: DestinationDefinition): HookOwner {
+  return { destinationId, sourceId }
 }

@@ -54,6 +54,10 @@ export function bothObservers(
       first.repeated(where, sourceId, messageId)
       second.repeated?.(where, sourceId, messageId)
     },
+    askedForToken(destinationId, hookId, asked, definition) {
+      first.askedForToken?.(destinationId, hookId, asked, definition)
+      second.askedForToken?.(destinationId, hookId, asked, definition)
+    },
     failed(error) {
       first.failed(error)
       second.failed?.(error)

@@ -35,6 +35,9 @@ type TurnsOptions = Pick<
 /** The pause of a lane, in milliseconds, after the proxy was down or this process could open no files. */
 const ownFaultPauseMs = 1_000
 
+/** The time between two looks whether a hook's first token has come, in milliseconds. */
+const tokenLookMs = 25
+
 /**
  * Handles a delivery whose turn in its lane has come. Makes an attempt, or makes the delivery wait. Frees the
  * delivery's place in the lane when its requests have ended, without waiting for requests in the bulkhead.
@@ -107,9 +110,26 @@ export class Turns {
       this.#parking.waitForHooks(delivery, idsOf(plan.waitFor), startedMs)
       return
     }
+    if ('login' in plan) {
+      this.#waitForLogin(delivery, plan.login, endpoint)
+      return
+    }
     const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
     if (pauseMs === undefined) this.#attempt(delivery, endpoint, plan, startedMs)
     else this.#pause(delivery, pauseMs)
+  }
+
+  /**
+   * Handles a delivery that has no token to log in with. The first token comes in a moment, so its lane waits.
+   * While tokens can't be had, what can't be sent waits in its queue in Kafka, or is given up.
+   */
+  #waitForLogin(delivery: Delivery, login: 'asking' | 'failing', endpoint: Endpoint): void {
+    if (login === 'asking') {
+      this.#lanes.postpone(delivery, tokenLookMs)
+      return
+    }
+    this.#lanes.finished(delivery)
+    this.#parking.waitForLogin(delivery, endpoint)
   }
 
   /**
@@ -141,7 +161,7 @@ export class Turns {
   #attempt(
     delivery: Delivery,
     endpoint: Endpoint,
-    { hooks, sick, tryClass }: AttemptPlan,
+    { hooks, sick, withoutLogin, tryClass }: AttemptPlan,
     startedMs: number,
   ): void {
     this.#account.begin()
@@ -154,6 +174,7 @@ export class Turns {
       endpoint,
       hooks,
       sick,
+      withoutLogin,
       tryClass,
       isForAll: delivery.property !== undefined,
       listener: this.#listener,

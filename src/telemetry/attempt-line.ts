@@ -57,11 +57,9 @@ export function createAttemptLog({
   timeoutMs: number
 }): AttemptLog {
   const errorMessages = errorMessagesOf(timeoutMs)
-  const writeError = (line: ErrorLine): void =>
-    log.error(
-      line,
-      line.timeoutMs === undefined ? errorMessages[line.outcome] : timeoutMessage(line.timeoutMs),
-    )
+  const messageOf = ({ outcome, timeoutMs: own }: ErrorLine): string | undefined =>
+    own === undefined ? errorMessages[outcome] : timeoutMessage(own)
+  const writeError = (line: ErrorLine): void => log.error(line, messageOf(line))
   const pacedErrors = new PacedLines<ErrorLine>({ write: writeError, everyMs: errorEveryMs })
   const logError = logAttempts
     ? writeError

@@ -22,6 +22,8 @@ export type HookCheck = {
     rule: (text: string) => FeatureBreach | undefined,
     options?: { readonly isPem?: boolean },
   ): string | undefined
+  /** Checks a URL, which has no variables, by the rules for those of hooks. */
+  url(keys: readonly string[], value: unknown): void
 }
 
 /** A part of a catalog that isn't checked by the schema yet. */

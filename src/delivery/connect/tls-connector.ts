@@ -41,7 +41,12 @@ export function createTlsConnector(
       return
     }
     const { lookup } = to
-    const ofThis = { ...options, ...(lookup !== undefined && { lookup }), secureContext, maxCachedSessions: 0 }
+    const ofThis = {
+      ...options,
+      ...(lookup !== undefined && { lookup }),
+      secureContext,
+      maxCachedSessions: 0,
+    }
     // Each connection needs its own connector, because a connector takes a session and a `lookup` only when
     // the connector is built.
     const connect = buildConnector(session === undefined ? ofThis : { ...ofThis, session })

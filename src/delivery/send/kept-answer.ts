@@ -18,11 +18,15 @@ const maxUserIdBytes = 1_000
 /** The secrets of one request. They are masked together with those of its hook. */
 export type RequestSecrets = {
   /**
-   * The headers that only this request has: name, value, name, value. Of these, the signatures are masked.
+   * The headers that only this request has: name, value, name, value. Of these, signatures and tokens are
+   * masked.
    */
   readonly headers: readonly string[]
   readonly userId: Buffer | null
 }
+
+/** Collects an answer while it arrives. See `KeptAnswer`. */
+export type AnswerKeeper = Pick<KeptAnswer, 'begin' | 'hasBegun' | 'take' | 'outcome'>
 
 /** The beginning of an unsuccessful answer, collected while the answer arrives. */
 export class KeptAnswer {
@@ -82,12 +86,16 @@ export class KeptAnswer {
 }
 
 /** The headers with signatures, as `signature.ts` writes them. */
-const signatureHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-signature'])
+const secretHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-signature'])
 
 const noSecrets: RequestSecrets = { headers: [], userId: null }
 
 function textsOf({ headers, userId }: RequestSecrets): string[] {
-  const values = headers.filter((_, at) => at % 2 === 1 && signatureHeaders.has(headers[at - 1] ?? ''))
+  const values = headers.flatMap((value, at) => {
+    const name = at % 2 === 1 ? (headers[at - 1] ?? '') : ''
+    if (name === 'Authorization') return [value, value.slice('Bearer '.length)]
+    return secretHeaders.has(name) ? [value] : []
+  })
   return userId === null ? values : [...values, userId.toString('utf8')]
 }
 

@@ -16,7 +16,8 @@ import type { EgressHealth } from './egress-health.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { type HookOwner, HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
 import { OpenConnections, unlimited } from './open-connections.ts'
-import { type Answer, KeptAnswer } from './kept-answer.ts'
+import { type Answer, type AnswerKeeper, KeptAnswer } from './kept-answer.ts'
+import { WholeAnswer } from './whole-answer.ts'
 import type { Outcome } from '../outcomes/outcome.ts'
 import type { OutboundProxy } from '../connect/proxy.ts'
 import { createResolver, type NameResolver } from '../connect/resolver.ts'
@@ -41,6 +42,8 @@ export type Target = {
   readonly timeoutMs?: number | undefined
   /** What connections to the hook show and trust. */
   readonly tls?: HookTls | undefined
+  /** If it is set, the body of each answer is kept up to this number of bytes, and nothing is masked in it. */
+  readonly wholeAnswerBytes?: number
   /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
 }
@@ -208,10 +211,11 @@ function connectionOptions(
 
 function keptOf(
   bytes: number,
-  { secrets = noSecrets }: Target,
+  { secrets = noSecrets, wholeAnswerBytes }: Target,
   headers: readonly string[],
   { userId = null }: Exchange,
-): KeptAnswer | undefined {
+): AnswerKeeper | undefined {
+  if (wholeAnswerBytes !== undefined) return new WholeAnswer(wholeAnswerBytes)
   return bytes === 0 ? undefined : new KeptAnswer(bytes, secrets, { headers, userId })
 }
 
@@ -222,7 +226,7 @@ type ExchangeParts = {
   readonly request: Dispatcher.DispatchOptions
   readonly pool: HookPool
   readonly deadlines: Deadlines
-  readonly kept: KeptAnswer | undefined
+  readonly kept: AnswerKeeper | undefined
 }
 
 /**
@@ -243,7 +247,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   /** True if a stale connection was lost after part of the request may have been written to it. */
   #wasLost = false
   /** The kept part of the answer; `undefined` if nothing of the answer is to be kept. */
-  readonly #kept: KeptAnswer | undefined
+  readonly #kept: AnswerKeeper | undefined
 
   constructor({ exchange, request, pool, deadlines, kept }: ExchangeParts) {
     this.#kept = kept

@@ -48,7 +48,10 @@ async function post(by: Sender, target: Target): Promise<Outcome> {
 type Seen = { subject: string; isResumed: boolean }
 
 /** Starts a server that asks for a client certificate, and closes each connection after its answer. */
-async function demanding(version: SecureVersion, keepsOpen = false): Promise<{ origin: string; seen: Seen[] }> {
+async function demanding(
+  version: SecureVersion,
+  keepsOpen = false,
+): Promise<{ origin: string; seen: Seen[] }> {
   const seen: Seen[] = []
   const server = createServer(
     {
@@ -138,7 +141,10 @@ test('the certificate of one hook is never shown to the server of another', asyn
 test('a replaced certificate concerns new connections, and requests under way end with the old one', async () => {
   const { origin, seen } = await demanding('TLSv1.3', true)
   const by = sender()
-  const [first, replaced] = [targetOf({ origin, tls: clientOf('one') }), targetOf({ origin, tls: clientOf('two') })]
+  const [first, replaced] = [
+    targetOf({ origin, tls: clientOf('one') }),
+    targetOf({ origin, tls: clientOf('two') }),
+  ]
   await post(by, first)
   const all = await Promise.all([post(by, first), post(by, replaced), post(by, first)])
   expect(all.every((outcome) => outcome.kind === 'answer' && outcome.status === 204)).toBe(true)

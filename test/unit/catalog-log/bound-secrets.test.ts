@@ -76,3 +76,61 @@ describe('a secret that was set for one host', () => {
     expect(faults.map(({ path }) => path)).toEqual(['hooks[0].headers.X-Copy'])
   })
 })
+
+describe('the secret of a client of OAuth 2', () => {
+  const oauth = {
+    kind: 'oauth2',
+    tokenUrl: 'https://login.example/token',
+    clientId: 'sluice',
+    clientSecret: 'a client secret that nobody sees',
+  }
+  const withLogin = { ...plain, hooks: [{ url: 'https://crm.example/hook', login: oauth }] }
+  const sealed = definitions.stored(name, withLogin, { earlier: undefined, atMs: 1 })
+  const seen = definitions.shown(name, sealed, { showsUrls: true })
+  const [hook = {}] = (Array.isArray(seen['hooks']) ? seen['hooks'] : []).map(recordOf)
+  const shownLogin = recordOf(hook['login'])
+
+  function faultsOf(edited: Definition): readonly string[] {
+    const given = { ...seen, hooks: [{ ...hook, ...edited }] }
+    const { faults, plain: again } = definitions.fill(name, given, { earlier: sealed, variables: {} })
+    if (faults.length === 0)
+      expect(
+        recordOf(recordOf(Array.isArray(again['hooks']) ? again['hooks'][0] : {})['login'])['clientSecret'],
+      ).toBe(oauth.clientSecret)
+    return faults.map(({ path }) => path)
+  }
+
+  test('is sealed, and the token endpoint is shown', () => {
+    expect(JSON.stringify([sealed, seen])).not.toContain(oauth.clientSecret)
+    expect(shownLogin).toMatchObject({ tokenUrl: oauth.tokenUrl, clientId: 'sluice' })
+    expect(definitions.plain(name, sealed)).toEqual(withLogin)
+  })
+
+  test.each<[string, Definition, boolean]>([
+    ['nothing changes', {}, true],
+    ['the scope changes', { login: { ...shownLogin, scope: 'other' } }, true],
+    [
+      'the path of the token endpoint changes',
+      { login: { ...shownLogin, tokenUrl: 'https://login.example/v2' } },
+      true,
+    ],
+    [
+      'the token endpoint moves to another host',
+      { login: { ...shownLogin, tokenUrl: 'https://evil.example/token' } },
+      false,
+    ],
+    [
+      'the token endpoint loses its TLS',
+      { login: { ...shownLogin, tokenUrl: 'http://login.example/token' } },
+      false,
+    ],
+    ['the URL moves to another host', { url: 'https://evil.example/hook' }, false],
+    [
+      'it becomes a password',
+      { login: { kind: 'basic', username: 'u', password: shownLogin['clientSecret'] } },
+      false,
+    ],
+  ])('is kept only where it was set for: %s', (_, edited, isKept) => {
+    expect(faultsOf(edited).length === 0).toBe(isKept)
+  })
+})

@@ -23,7 +23,10 @@ type Given = { hook?: object; destination?: object; variables?: Record<string, s
 
 function parse({ hook = {}, destination = {}, variables = {} }: Given): ParsedCatalog {
   const hooks = [{ url: 'https://crm.example/hook', ...hook }]
-  const catalog = { sources: [{ id: 'shop' }], destinations: [{ id: 'crm', sources: ['shop'], hooks, ...destination }] }
+  const catalog = {
+    sources: [{ id: 'shop' }],
+    destinations: [{ id: 'crm', sources: ['shop'], hooks, ...destination }],
+  }
   return parseCatalogData(catalog, { file: 'catalog.yaml', version: '1', variables })
 }
 
@@ -37,7 +40,9 @@ function parsed(given: Given) {
 
 function faultsOf(given: Given): readonly string[] {
   const result = parse(given)
-  return result.ok ? [] : result.faults.map(({ path, problem }) => `${path.replace(/^.*?\]\.?(hooks\[0\]\.?)?/, '')} ${problem}`)
+  return result.ok
+    ? []
+    : result.faults.map(({ path, problem }) => `${path.replace(/^.*?\]\.?(hooks\[0\]\.?)?/, '')} ${problem}`)
 }
 
 test('a hook may have a login, certificates and authorities, in variables too', () => {
@@ -75,11 +80,58 @@ test('the end of a client certificate is known', () => {
   expect(certificateEndMs({ ca: authority.cert })).toBeUndefined()
 })
 
+const oauth = {
+  kind: 'oauth2',
+  tokenUrl: 'https://login.example/oauth2/token?tenant=1',
+  clientId: 'sluice',
+  clientSecret: '${CATALOG_S}',
+}
+
+test('a login of the kind oauth2 has a token endpoint, and what it asks for', () => {
+  const variables = { CATALOG_S: 'a client secret' }
+  const { hook } = parsed({
+    hook: { login: { ...oauth, scope: 'a b', audience: 'crm', clientAuth: 'post' } },
+    variables,
+  })
+  expect(hook?.login).toEqual({
+    kind: 'oauth2',
+    tokenOrigin: 'https://login.example',
+    tokenPath: '/oauth2/token?tenant=1',
+    clientId: 'sluice',
+    clientSecret: 'a client secret',
+    scope: 'a b',
+    audience: 'crm',
+    clientAuth: 'post',
+  })
+  const { hook: short } = parsed({ hook: { login: oauth }, variables })
+  expect(Object.keys(short?.login ?? {})).not.toContain('scope')
+})
+
+test('the token endpoint must be at an address that is allowed, as the URL itself', () => {
+  const hooks = [
+    {
+      url: 'https://crm.example/',
+      login: { ...oauth, clientSecret: 's', tokenUrl: 'http://10.0.0.1/token' },
+    },
+  ]
+  const catalog = { sources: [{ id: 'shop' }], destinations: [{ id: 'crm', sources: ['shop'], hooks }] }
+  const options = { file: 'catalog.yaml', version: '1', allowAddresses: [] }
+  const result = parseCatalogData(catalog, options)
+  expect(result.ok ? [] : result.faults.map(({ path, problem }) => `${path} ${problem}`)).toEqual([
+    'destinations[0].hooks[0].login.tokenUrl has an address that is not public',
+  ])
+  expect(parseCatalogData(catalog, { ...options, allowAddresses: ['10.0.0.0/8'] }).ok).toBe(true)
+})
+
 describe('a fault is named without its value', () => {
   const { key, cert: certificate } = identity
   const basic = { kind: 'basic', username: 'u' }
   test.each<[string, Given, readonly string[]]>([
-    ['no user name', { hook: { login: { kind: 'basic' } } }, ['login.username is missing']],
+    [
+      'no user name',
+      { hook: { login: { kind: 'basic' } } },
+      ['login.username is missing, which a login of the kind basic needs'],
+    ],
     [
       'a colon in it',
       { hook: { login: { ...basic, username: 'a:b' } } },
@@ -95,7 +147,33 @@ describe('a fault is named without its value', () => {
       { hook: { login: basic, headers: { authorization: 'Bearer x' } } },
       ['login is set beside the header Authorization, and a request has only one login'],
     ],
-    ['another kind', { hook: { login: { kind: 'digest' } } }, ['login.kind is not a value that is known here']],
+    [
+      'what oauth2 needs',
+      { hook: { login: { kind: 'oauth2' } } },
+      ['tokenUrl', 'clientId', 'clientSecret'].map(
+        (key) => `login.${key} is missing, which a login of the kind oauth2 needs`,
+      ),
+    ],
+    [
+      'fields of the other kind',
+      { hook: { login: { ...basic, scope: 'a' } } },
+      ['login.scope is not a field of a login of the kind basic'],
+    ],
+    [
+      'a token endpoint that is no URL',
+      { hook: { login: { ...oauth, clientSecret: 's', tokenUrl: 'login.example' } } },
+      ['login.tokenUrl is not a full http or https URL'],
+    ],
+    [
+      'a variable in a place that is shown',
+      { hook: { login: { ...oauth, clientSecret: 's', clientId: '${CATALOG_I}' } } },
+      ['login.clientId names a variable, and is used as it is written here'],
+    ],
+    [
+      'another kind',
+      { hook: { login: { kind: 'digest' } } },
+      ['login.kind is not a value that is known here'],
+    ],
     [
       'an unset variable',
       { hook: { login: { ...basic, password: '${CATALOG_P}' } } },
@@ -108,11 +186,7 @@ describe('a fault is named without its value', () => {
       { hook: { tls: { certificate, key: other.key } } },
       ['tls.key is not the key of the certificate'],
     ],
-    [
-      'an encrypted key',
-      { hook: { tls: { certificate, key: encrypted } } },
-      ['tls.key is encrypted'],
-    ],
+    ['an encrypted key', { hook: { tls: { certificate, key: encrypted } } }, ['tls.key is encrypted']],
     [
       'no PEM',
       { hook: { tls: { certificate: 'x', key: 'y', ca: 'z' } } },
@@ -135,7 +209,11 @@ describe('a fault is named without its value', () => {
     ['nothing in tls', { hook: { tls: {} } }, ['tls is empty']],
     ['a short timeout', { destination: { timeout: '99ms' } }, ['timeout is out of range']],
     ['a long timeout', { destination: { timeout: '61s' } }, ['timeout is out of range']],
-    ['a timeout in words', { destination: { timeout: '5 seconds' } }, ['timeout is not written as it has to be']],
+    [
+      'a timeout in words',
+      { destination: { timeout: '5 seconds' } },
+      ['timeout is not written as it has to be'],
+    ],
   ])('%s', (_, given, expected) => {
     expect(faultsOf(given)).toEqual(expected)
   })
@@ -158,7 +236,10 @@ test('a certificate in a variable that is not set can be stood in for', () => {
 })
 
 test('an edit is told by the names of the fields', () => {
-  const [before, after] = [parsed({ destination: { timeout: '1s' } }), parsed({ destination: { timeout: '2s' } })]
+  const [before, after] = [
+    parsed({ destination: { timeout: '1s' } }),
+    parsed({ destination: { timeout: '2s' } }),
+  ]
   const sides = [before, after].map(({ catalog }) => ({ outline: outlineOf(catalog), catalog }))
   const [from, to] = sides
   if (from === undefined || to === undefined) throw new Error('a side is missing')

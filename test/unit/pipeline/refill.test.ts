@@ -1,8 +1,10 @@
 import { afterEach, expect, test } from 'vitest'
+import { createEndpoints } from '../../../src/delivery/endpoint.ts'
 import { BufferAccount } from '../../../src/pipeline/buffer-account.ts'
 import { Refill } from '../../../src/pipeline/refill.ts'
 import { type Destination, destinationOf } from './stage.ts'
 
+const breaker = { failureShare: 1, minResults: 10, windowMs: 10_000, openMs: 0, maxOpenMs: 0 }
 let refill: Refill | undefined
 
 afterEach(() => refill?.stop())
@@ -31,13 +33,16 @@ function refillMany(
   refill = new Refill({
     account,
     catalog: () => catalog,
+    endpoints: createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false }),
     whileAutoPaused: 'wait',
+    now: Date.now,
     lanes: { queuedIn: () => 0, setFed: () => undefined },
     queue: {
       get wanted() {
         return wanted
       },
       wantedOf: (id: string) => pulled.get(id) ?? 0,
+      oldestOf: () => undefined,
       countOf: (id: string) => each - (pulled.get(id) ?? 0),
       waiting: () => ids,
       pull(id: string, _class: string, most: number) {
