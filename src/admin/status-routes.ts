@@ -442,4 +442,49 @@ export const statusRoutes: readonly AdminRoute[] = [
     },
     problems: ['not_found'],
   },
+  {
+    call: 'show_signing_keys',
+    method: 'GET',
+    path: '/v1/destinations/{destination}/signing-keys',
+    right: 'read',
+    scope: 'destination',
+    summary: 'The public keys of a destination',
+    description:
+      'Returns the public keys of Ed25519 with which receivers verify signatures (v1a), as a set of JSON Web Keys. The gateway serves the same to everybody (`GET /v1/signing-keys/{destination}`). The list is empty if the destination has none.',
+    params: { destination },
+    status: 200,
+    answer: {
+      schema: objectOf({
+        keys: {
+          type: 'array',
+          items: {
+            title: 'SigningKey',
+            ...objectOf({
+              kty: { type: 'string' },
+              crv: { type: 'string' },
+              x: { type: 'string', description: 'The public key in base64url.' },
+              kid: { type: 'string', description: 'The thumbprint of the key (RFC 7638).' },
+              use: { type: 'string' },
+              alg: { type: 'string' },
+              whpk: { type: 'string', description: 'The public key in the format of Standard Webhooks.' },
+            }),
+          },
+        },
+      }),
+      example: {
+        keys: [
+          {
+            kty: 'OKP',
+            crv: 'Ed25519',
+            x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+            kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+            use: 'sig',
+            alg: 'EdDSA',
+            whpk: 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=',
+          },
+        ],
+      },
+    },
+    problems: ['not_found'],
+  },
 ]

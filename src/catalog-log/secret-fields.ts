@@ -39,6 +39,13 @@ export function withSecretFields(
   }
   for (const field of ['sharedSecret', 'nextSharedSecret'])
     if (copy[field] !== undefined) copy[field] = text(copy[field], { path: [field], field })
+  const { ed25519 } = recordOf(copy['signing'])
+  if (Array.isArray(ed25519)) {
+    const keys = listOf(ed25519).map((key, index) =>
+      text(key, { path: ['signing', 'ed25519', index], field: 'signing/ed25519' }),
+    )
+    copy['signing'] = { ...recordOf(copy['signing']), ed25519: keys }
+  }
   if (Array.isArray(copy['hooks']))
     copy['hooks'] = listOf(copy['hooks']).map((hook, index) =>
       isRecord(hook) ? hookWith(hook, ['hooks', index], text) : hook,

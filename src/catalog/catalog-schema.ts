@@ -5,6 +5,7 @@ import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { idPattern } from './entry-id.ts'
 import { loginSchema } from './features/hook-login.ts'
 import { tlsSchema } from './features/hook-tls.ts'
+import { signingKeysSchema } from './features/signing-keys.ts'
 import { timeoutExpected, timeoutPattern } from './features/request-timeout.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
 import {
@@ -221,6 +222,7 @@ const destination = Type.Object(
                 'true: requests also have webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks). If the secret begins with whsec_, the key is the rest of it, decoded from base64. Otherwise, the key is the UTF-8 bytes of the secret.',
             }),
           ),
+          ed25519: Type.Optional(signingKeysSchema),
         },
         {
           additionalProperties: false,

@@ -100,6 +100,11 @@ export type Destination = {
    * a `sharedSecret`.
    */
   readonly standardWebhooks: boolean
+  /**
+   * Private keys of Ed25519. Requests are signed with each of them, in addition to the secrets. They must never
+   * be logged.
+   */
+  readonly signingKeys?: readonly string[] | undefined
   readonly strategy: Strategy
   /** The most deliveries to this destination that may be in flight in one process. */
   readonly maxInFlight: number

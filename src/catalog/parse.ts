@@ -191,6 +191,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       sharedSecretEndsAtMs:
         rest.sharedSecretEndsAt === undefined ? undefined : parseTimestamp(rest.sharedSecretEndsAt),
       standardWebhooks: signing?.standardWebhooks ?? false,
+      ...(signing?.ed25519 && { signingKeys: signing.ed25519.map((key) => filledIn(key, variables)) }),
       strategy,
       maxInFlight: maxInFlight ?? 64,
       maxInFlightSick: maxInFlight,

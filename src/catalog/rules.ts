@@ -2,7 +2,8 @@ import type { AddressPolicy } from '../address/policy.ts'
 import { autoPauseBreach } from './auto-pause.ts'
 import { expectBreaches } from './expected.ts'
 import { checkLogin } from './features/hook-login.ts'
-import { checkTls } from './features/hook-tls.ts'
+import { checkTls, unknownPem } from './features/hook-tls.ts'
+import { publicKeysOf, signingKeyBreach } from './features/signing-keys.ts'
 import { timeoutBreach } from './features/request-timeout.ts'
 import type { Path } from './fault.ts'
 import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from './hook-rules.ts'
@@ -186,6 +187,7 @@ function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>
   const { faults } = check
   const { sharedSecret, nextSharedSecret, sharedSecretEndsAt, signing } = destination
   const isStandard = recordOf(signing)['standardWebhooks'] === true
+  checkSigningKeys([...path, 'signing', 'ed25519'], listOf(recordOf(signing)['ed25519']), check)
   const rule = (secret: string) =>
     secretBreach(secret) ?? (isStandard ? standardSecretBreach(secret) : undefined)
   const nextPath = [...path, 'nextSharedSecret']
@@ -215,6 +217,22 @@ function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>
       problem: 'is the same as sharedSecret',
       advice: 'write the new one, or remove it',
     })
+  }
+}
+
+/** Checks the private keys of a destination. No key may be there twice, because its signature would be too. */
+function checkSigningKeys(path: Path, keys: readonly unknown[], check: Check): void {
+  const known = new Set<string>()
+  for (const [index, key] of keys.entries()) {
+    const at = [...path, index]
+    const text = check.faults.has(at)
+      ? undefined
+      : checkFilledIn(at, key, signingKeyBreach, check, { isPem: true })
+    if (text === undefined || text === unknownPem || check.faults.has(at)) continue
+    const [{ id = '' } = {}] = publicKeysOf([text])
+    if (known.has(id))
+      check.faults.add(at, { problem: 'is a key that is listed before', advice: 'remove one of the two' })
+    known.add(id)
   }
 }
 

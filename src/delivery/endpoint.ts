@@ -40,6 +40,8 @@ export type DestinationDefinition = {
   readonly sharedSecretEndsAtMs?: number | undefined
   /** True if the headers of Standard Webhooks are sent. This is possible only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
+  /** Private keys of Ed25519, with each of which requests are signed too. They must never be logged. */
+  readonly signingKeys?: readonly string[] | undefined
   readonly strategy: 'all' | 'failover'
   /**
    * Limit on deliveries in flight in the destination's lane. What was learned about its hooks may allow

@@ -40,9 +40,15 @@ function urlAndHeaders({ origin, path, headers, login, tls }: HookDefinition): s
  * Otherwise each use of a secret would tell twelve bits more of it.
  */
 function signingBits(definition: DestinationDefinition): number {
-  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks } = definition
+  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks, signingKeys = [] } = definition
   const signature = bitsOf('standard webhooks', String(standardWebhooks))
-  return mixed([bitsOf('secret', sharedSecret), rotated(bitsOf('secret', nextSharedSecret)), signature])
+  const keys = signingKeys.map((key) => bitsOf('signing key', key))
+  return mixed([
+    bitsOf('secret', sharedSecret),
+    rotated(bitsOf('secret', nextSharedSecret)),
+    signature,
+    ...keys,
+  ])
 }
 
 /**

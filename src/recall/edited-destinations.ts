@@ -10,6 +10,7 @@ type Content = Pick<
   | 'nextSharedSecret'
   | 'sharedSecretEndsAtMs'
   | 'standardWebhooks'
+  | 'signingKeys'
   | 'timeoutMs'
 >
 
@@ -45,6 +46,14 @@ function isOther(former: Content, now: Content): boolean {
 }
 
 function contentOf(destination: Content): Omit<Content, 'state' | 'hooks'> {
-  const { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks, timeoutMs } = destination
-  return { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks, timeoutMs }
+  const { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks } = destination
+  const { signingKeys, timeoutMs } = destination
+  return {
+    sharedSecret,
+    nextSharedSecret,
+    sharedSecretEndsAtMs,
+    standardWebhooks,
+    signingKeys,
+    timeoutMs,
+  }
 }

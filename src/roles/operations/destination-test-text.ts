@@ -80,9 +80,12 @@ function adviceOf({ destination, timeoutMs }: DestinationTest, outcome: Outcome)
 }
 
 function headline({ destination, message, trials }: DestinationTest): string {
-  const { id, sharedSecret, standardWebhooks } = destination
-  const headers = standardWebhooks ? 'X-Signature and webhook-signature' : 'X-Signature'
-  const signed = sharedSecret === undefined ? 'not signed' : `signed with ${headers}`
+  const { id, sharedSecret, standardWebhooks, signingKeys } = destination
+  const headers = [
+    ...(sharedSecret === undefined ? [] : ['X-Signature']),
+    ...(standardWebhooks || signingKeys !== undefined ? ['webhook-signature'] : []),
+  ]
+  const signed = headers.length === 0 ? 'not signed' : `signed with ${headers.join(' and ')}`
   const sent = `for ${counted(trials.length, 'URL')}, ${signed}`
   return `${id}: ${message.type} ${plain(message.messageId)}, ${sent}`
 }

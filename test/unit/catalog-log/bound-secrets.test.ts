@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { recordOf } from '../../../src/catalog/plain-data.ts'
+import { newSigningKey } from '../../../src/catalog/features/signing-keys.ts'
+import { listOf, recordOf } from '../../../src/catalog/plain-data.ts'
 import { type Definition, Definitions } from '../../../src/catalog-log/definitions.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { catalogKeys } from '../../support/catalog-log.ts'
@@ -134,3 +135,21 @@ describe('the secret of a client of OAuth 2', () => {
     expect(faultsOf(edited).length === 0).toBe(isKept)
   })
 })
+
+test('keys of Ed25519 are sealed, and kept when a key is added or ended', () => {
+  const [one, two] = [newSigningKey(), newSigningKey()]
+  const signed = { ...plain, signing: { standardWebhooks: false, ed25519: [one] } }
+  const sealed = definitions.stored(name, signed, { earlier: undefined, atMs: 1 })
+  const seen = definitions.shown(name, sealed, { showsUrls: true })
+  expect(JSON.stringify([sealed, seen])).not.toContain('whsk_')
+  const given = { ...seen, signing: { ...recordOf(seen['signing']), ed25519: [...keysOf(seen), two] } }
+  const filled = definitions.fill(name, given, { earlier: sealed, variables: {} })
+  expect(filled.faults).toEqual([])
+  expect(keysOf(filled.plain)).toEqual([one, two])
+  const both = definitions.stored(name, filled.plain, { earlier: sealed, atMs: 2 })
+  expect(keysOf(both)[0]).toBe(keysOf(sealed)[0])
+})
+
+function keysOf(definition: Definition): readonly unknown[] {
+  return listOf(recordOf(definition['signing'])['ed25519'])
+}

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { changesBetween } from '../../../src/catalog/changes.ts'
 import { certificateEndMs, unknownPem } from '../../../src/catalog/features/hook-tls.ts'
 import { basicAuthorization } from '../../../src/catalog/features/hook-login.ts'
+import { newSigningKey } from '../../../src/catalog/features/signing-keys.ts'
 import { outlineOf } from '../../../src/catalog/outline.ts'
 import { parseCatalogData, type ParsedCatalog } from '../../../src/catalog/parse.ts'
 import { createAuthority, dayMs } from '../../support/certificates.ts'
@@ -233,6 +234,30 @@ test('a certificate in a variable that is not set can be stood in for', () => {
   expect(lacking.map(({ variable }) => variable)).toEqual(['CATALOG_C', 'CATALOG_K', 'CATALOG_A'])
   const variables = { CATALOG_C: unknownPem, CATALOG_K: unknownPem, CATALOG_A: unknownPem }
   expect(faultsOf({ hook: { tls }, variables })).toEqual([])
+})
+
+describe('keys of Ed25519', () => {
+  const key = newSigningKey()
+
+  test('are read, also from a variable, and need no secret', () => {
+    const signing = { ed25519: ['${CATALOG_E}'] }
+    expect(
+      parsed({ destination: { signing }, variables: { CATALOG_E: key } }).destination.signingKeys,
+    ).toEqual([key])
+  })
+
+  test.each<[string, object, readonly string[]]>([
+    ['another text', { ed25519: ['whsec_YQ=='] }, ['signing.ed25519[0] is not a private key of Ed25519']],
+    ['the same twice', { ed25519: [key, key] }, ['signing.ed25519[1] is a key that is listed before']],
+    ['none', { ed25519: [] }, ['signing.ed25519 has too few entries']],
+    [
+      'more than three',
+      { ed25519: Array.from({ length: 4 }, newSigningKey) },
+      ['signing.ed25519 has too many entries'],
+    ],
+  ])('are refused if there is %s', (_, signing, expected) => {
+    expect(faultsOf({ destination: { signing } })).toEqual(expected)
+  })
 })
 
 test('an edit is told by the names of the fields', () => {
