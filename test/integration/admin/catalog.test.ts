@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { until } from '../../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
 let scene: Scene
