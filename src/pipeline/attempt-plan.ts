@@ -64,6 +64,11 @@ export function planAttempt(
   return { hooks: ordered, sick, withoutLogin, tryClass }
 }
 
+/** Returns for how long none of a destination's hooks could be logged in to, in milliseconds. */
+export function failingForMs({ hooks }: Endpoint): number {
+  return Math.min(...hooks.map(({ login }) => login?.failingForMs ?? 0))
+}
+
 /**
  * Returns true if the breakers of all hooks that may still be tried would skip this try. For the first and
  * the last try, always returns false.

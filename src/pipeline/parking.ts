@@ -7,6 +7,7 @@ import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import { forgetEditedHooks } from './edited-hooks.ts'
 import type { Exits } from './exits.ts'
+import { failingForMs } from './attempt-plan.ts'
 import type { ParkReason, PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 
 type ParkingOptions = Pick<
@@ -148,17 +149,17 @@ export class Parking {
   }
 
   /**
-   * Makes a delivery wait until there is a token to log in with. It costs no try, and its clock stands. If it
-   * has waited in its queue for too long, it becomes a dead letter.
+   * Makes a delivery wait until there is a token to log in with. It costs no try, and its clock stands. If both
+   * the login has failed and the delivery has waited in its queue for too long, it becomes a dead letter.
    */
-  waitForLogin(delivery: Delivery, { hooks }: Endpoint): void {
+  waitForLogin(delivery: Delivery, endpoint: Endpoint): void {
     const { now, loginWaitMs = Infinity, exits } = this.#options
     const waitedMs = delivery.isFromQueue ? now() - delivery.pending.record.timestampMs : 0
-    if (waitedMs < loginWaitMs) {
+    if (Math.min(waitedMs, failingForMs(endpoint)) < loginWaitMs) {
       this.park(delivery, 'login')
       return
     }
-    const problem = hooks.map(({ login }) => login?.problem).find((one) => one !== undefined)
+    const problem = endpoint.hooks.map(({ login }) => login?.problem).find((one) => one !== undefined)
     exits.deadLetter(delivery, 'login_failed', describeNoLogin(waitedMs, problem ?? 'unknown'))
   }
 

@@ -1,5 +1,6 @@
-import type { DestinationDefinition, Endpoints } from '../delivery/endpoint.ts'
+import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
+import { failingForMs } from './attempt-plan.ts'
 import type { BufferAccount } from './buffer-account.ts'
 import { stateEffectOf } from './paused-or-off.ts'
 import type { Delivery } from './delivery.ts'
@@ -63,8 +64,9 @@ export class Refill {
   refill(destinationId: string): void {
     const { queue, lanes, isDraining } = this.#options
     if (this.#isStopped || isDraining()) return
-    if (this.#lacksLogin(destinationId)) {
-      if (this.#hasWaitedForLogin(destinationId))
+    const lacking = this.#lacksLogin(destinationId)
+    if (lacking !== undefined) {
+      if (this.#hasWaitedForLogin(destinationId, lacking))
         for (const [queueClass] of parts) queue.pull(destinationId, queueClass, fewGivenUp)
       return
     }
@@ -81,19 +83,20 @@ export class Refill {
     lanes.setFed(destinationId, queue.countOf(destinationId) > 0)
   }
 
-  /** Returns true if no hook of a destination can be logged in to. Asks for a token, if it is time to. */
-  #lacksLogin(destinationId: string): boolean {
+  /** Returns the endpoint of a destination of which no hook can be logged in to. Asks for a token in time. */
+  #lacksLogin(destinationId: string): Endpoint | undefined {
     const { catalog, endpoints } = this.#options
     const destination = catalog().destinations.get(destinationId)
     if (destination?.state !== 'on' || !destination.hooks.some(({ login }) => login?.kind === 'oauth2'))
-      return false
-    return endpoints.of(destination).hooks.every(({ login }) => login?.state() === 'failing')
+      return undefined
+    const endpoint = endpoints.of(destination)
+    return endpoint.hooks.every(({ login }) => login?.state() === 'failing') ? endpoint : undefined
   }
 
   /** Returns true if the oldest delivery in a queue has waited for a login for so long that it is given up. */
-  #hasWaitedForLogin(destinationId: string): boolean {
+  #hasWaitedForLogin(destinationId: string, endpoint: Endpoint): boolean {
     const { queue, loginWaitMs = Infinity, now } = this.#options
-    if (queue.wantedOf(destinationId) > 0) return false
+    if (failingForMs(endpoint) < loginWaitMs || queue.wantedOf(destinationId) > 0) return false
     const oldestMs = queue.oldestOf(destinationId)
     return oldestMs !== undefined && now() - oldestMs >= loginWaitMs
   }

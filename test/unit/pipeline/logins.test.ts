@@ -137,8 +137,9 @@ test('a URL without a login gets the message although the login of another one f
 
 describe('what waits in the queue for a login', () => {
   /** Hands in a message that was pulled from its queue, into which it was written `waitedMs` ago. */
-  async function pulled(waitedMs: number) {
+  async function pulled(waitedMs: number, failingForMs: number) {
     const queued: QueueClass[] = []
+    let nowMs = startMs
     const queue: WaitingQueue = {
       isOpen: true,
       has: () => false,
@@ -155,11 +156,12 @@ describe('what waits in the queue for a login', () => {
       wanted: 0,
       pull: () => 0,
     }
-    const all = scene({ queue, loginWaitMs: hour })
+    const all = scene({ queue, loginWaitMs: hour, now: () => nowMs })
     all.accept('m-1')
     ;(await all.request('login')).answer({ kind: 'answer', status: 400 })
     await until('it is queued', () => queued.length === 1)
-    const record = new TestRecord('waiting', 1, { timestampMs: startMs - waitedMs })
+    nowMs += failingForMs
+    const record = new TestRecord('waiting', 1, { timestampMs: nowMs - waitedMs })
     const headers = {
       'source-id': 'shop',
       'destination-id': 'crm',
@@ -176,14 +178,17 @@ describe('what waits in the queue for a login', () => {
     return { ...all, record }
   }
 
-  test('goes back to it', async () => {
-    const { record, told } = await pulled(hour - 1)
+  test.each([
+    [hour - 1, 5 * hour],
+    [5 * hour, hour - 1],
+  ])('goes back to it after %d ms, if the login has failed for %d ms', async (waitedMs, failingMs) => {
+    const { record, told } = await pulled(waitedMs, failingMs)
     expect([record.givenBack, record.settled]).toEqual([1, 0])
     expect(told.filter((line) => line.startsWith('dead'))).toEqual([])
   })
 
-  test('is given up after delivery.loginWait', async () => {
-    const { record, told, written } = await pulled(hour)
+  test('is given up when both have lasted for delivery.loginWait', async () => {
+    const { record, told, written } = await pulled(hour, hour)
     expect(told.at(-1)).toBe('dead crm: login_failed')
     expect(written.at(-1)?.headers['detail']).toContain('status 400')
     await until('it is settled', () => record.settled === 1)
