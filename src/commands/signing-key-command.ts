@@ -1,6 +1,4 @@
 import { text as textOfStream } from 'node:stream/consumers'
-import { newSigningKey, publicKeysOf, signingKeyBreach } from '../catalog/features/signing-keys.ts'
-import { WrongUseError } from '../roles/start/start-error.ts'
 import { type CommandTools, type Flags, writeLine } from './command/tools.ts'
 
 export function addSigningKeyCommand({ program }: CommandTools): void {
@@ -23,23 +21,7 @@ configuration.`,
     )
     .action(async (flags: Flags) => {
       const given = flags['public'] === true ? (await textOfStream(process.stdin)).trim() : undefined
+      const { signingKeyLines } = await import('./signing-key.ts')
       for (const line of signingKeyLines(given, flags['json'] === true)) writeLine(line)
     })
-}
-
-/** Returns the lines for a new private key. `given`: for the public key of this one. */
-export function signingKeyLines(given: string | undefined, asJson: boolean): string[] {
-  const breach = given === undefined ? undefined : signingKeyBreach(given)
-  if (breach !== undefined) throw new WrongUseError(`standard input ${breach.problem}: ${breach.advice}`)
-  const key = given ?? newSigningKey()
-  const [known] = publicKeysOf([key])
-  if (known === undefined) throw new Error('a key was made that can not be read')
-  const { id, text } = known
-  if (asJson)
-    return [JSON.stringify({ ...(given === undefined && { privateKey: key }), publicKey: text, keyId: id })]
-  return [
-    ...(given === undefined ? [`private key, for signing.ed25519: ${key}`] : []),
-    `public key, for receivers: ${text}`,
-    `key id: ${id}`,
-  ]
 }

@@ -78,7 +78,7 @@ function keyLines(
   id: string,
   state: 'first' | 'both' | 'ended',
   publicKey: string | undefined,
-): readonly string[] {
+): string[] {
   const made = publicKey === undefined ? [] : [`The new public key of ${id}: ${publicKey}`]
   if (state === 'ended') return [`${id}: requests are signed with the newest key only`]
   if (state === 'first') return [...made, `${id}: requests are signed with it from now on`]

@@ -8,7 +8,7 @@ import {
   readSigningKey,
   signingKeyBreach,
 } from '../../../src/catalog/features/signing-keys.ts'
-import { signingKeyLines } from '../../../src/commands/signing-key-command.ts'
+import { signingKeyLines } from '../../../src/commands/signing-key.ts'
 import { createRequestHeaders } from '../../../src/delivery/request-headers.ts'
 
 // Signatures of Ed25519 (Standard Webhooks, v1a), and the keys for them.
