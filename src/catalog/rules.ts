@@ -272,6 +272,7 @@ function checkFeatures(
   check: Check,
 ): void {
   const { login, tls, headers } = hook
+  if (login === undefined && tls === undefined) return
   const ofHook = {
     isSecure: origin?.startsWith('https:'),
     add: (keys: readonly string[], breach: Breach): void => {

@@ -92,7 +92,7 @@ function adviceOnConnection(code: string): string {
   if (code.startsWith('HPE_') || code === 'SLUICE_ANSWER_NOT_HTTP')
     return 'The answer is not HTTP/1.1. If the port expects TLS, begin the url with https.'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO')
-    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, there are three likely causes: the endpoint demands a client certificate (set tls.certificate of the hook, or renew it; a server for which it renegotiates can't be reached), does not know the name of the host, or supports only old versions and ciphers of TLS.'
+    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, there are three likely causes: the endpoint demands a client certificate (set tls.certificate of the hook, or renew it; a server for which it renegotiates is out of reach), does not know the name of the host, or supports only old versions and ciphers of TLS.'
   if (code === 'CONNECT_403')
     return 'The rules of the proxy forbid the connection. Many proxies, such as Squid, allow CONNECT only to port 443: allow the port of the url too (Squid: SSL_ports). The log of the proxy says why.'
   if (/^CONNECT_\d+$/.test(code) || targetErrors.has(code) || squidTargetErrors.has(code))

@@ -120,15 +120,15 @@ function certificateBreach(pem: string): FeatureBreach | undefined {
 
 function keyBreach(pem: string): FeatureBreach | undefined {
   if (pem === unknownPem) return undefined
+  if (/^-----BEGIN ENCRYPTED|^Proc-Type:.*ENCRYPTED/m.test(pem))
+    return {
+      problem: 'is encrypted',
+      advice: 'write it without a passphrase: openssl pkey -in encrypted.pem -out key.pem',
+    }
   try {
     createPrivateKey(pem)
     return undefined
-  } catch (error) {
-    if (codeOf(error) === 'ERR_MISSING_PASSPHRASE')
-      return {
-        problem: 'is encrypted',
-        advice: 'write it without a passphrase: openssl pkey -in encrypted.pem -out key.pem',
-      }
+  } catch {
     return {
       problem: 'is not a private key in PEM',
       advice: 'write all from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----',

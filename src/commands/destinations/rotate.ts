@@ -74,11 +74,7 @@ function nextSteps(
   ]
 }
 
-function keyLines(
-  id: string,
-  state: 'first' | 'both' | 'ended',
-  publicKey: string | undefined,
-): string[] {
+function keyLines(id: string, state: 'first' | 'both' | 'ended', publicKey: string | undefined): string[] {
   const made = publicKey === undefined ? [] : [`The new public key of ${id}: ${publicKey}`]
   if (state === 'ended') return [`${id}: requests are signed with the newest key only`]
   if (state === 'first') return [...made, `${id}: requests are signed with it from now on`]
