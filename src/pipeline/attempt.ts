@@ -281,8 +281,10 @@ export class Attempt<D extends Attempted> {
     this.#isConcluded = true
     const { listener, delivery, endpoint, hooks, withoutLogin, startedMs } = this.#parts
     const isCutShort = this.#begun < hooks.length && !listener.isCurrent(delivery, endpoint)
-    const left = withoutLogin.map(({ id }): Omitted => ({ hookId: id, why: 'login' }))
-    const omitted = left.length === 0 ? this.#omitted : [...this.#omitted, ...left]
+    const omitted =
+      withoutLogin.length === 0
+        ? this.#omitted
+        : [...this.#omitted, ...withoutLogin.map(({ id }): Omitted => ({ hookId: id, why: 'login' }))]
     const attempted = { results: this.#results, omitted, isCutShort, startedMs }
     listener.concluded(delivery, endpoint, attempted)
   }

@@ -159,8 +159,8 @@ describe('a token endpoint that gives no token', () => {
   test.each([
     [
       'refuses',
-      answer(401, {}, '{"error":"invalid_client","error_description":"wrong secret"}'),
-      'status 401 invalid_client wrong secret',
+      answer(401, {}, '{"error":"invalid_client","error_description":"no such client"}'),
+      'status 401 invalid_client no such client',
     ],
     ['fails', answer(503), 'status 503'],
     ['answers something else', answer(200, {}, '<html>'), 'status 200 without an access_token'],
