@@ -174,7 +174,7 @@ function hostsOf(definition: Definition = {}): readonly string[] {
   return listOf(definition['hooks']).flatMap((hook) => {
     const { url, login } = recordOf(hook)
     const { tokenUrl } = recordOf(login)
-    const urls = tokenUrl === undefined ? [String(url)] : [String(url), String(tokenUrl)]
+    const urls = typeof tokenUrl === 'string' ? [String(url), tokenUrl] : [String(url)]
     return urls.map((one) => URL.parse(one.split(' ')[0] ?? '')?.host ?? one)
   })
 }

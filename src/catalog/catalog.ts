@@ -101,8 +101,8 @@ export type Destination = {
    */
   readonly standardWebhooks: boolean
   /**
-   * Private keys of Ed25519. Requests are signed with each of them, in addition to the secrets. They must never
-   * be logged.
+   * Private keys of Ed25519. Requests are signed with each of them, in addition to the secrets. They must
+   * never be logged.
    */
   readonly signingKeys?: readonly string[] | undefined
   readonly strategy: Strategy

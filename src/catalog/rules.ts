@@ -220,19 +220,22 @@ function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>
   }
 }
 
-/** Checks the private keys of a destination. No key may be there twice, because its signature would be too. */
+/**
+ * Checks the private keys of a destination. No key may be there twice, because its signature would be too.
+ */
 function checkSigningKeys(path: Path, keys: readonly unknown[], check: Check): void {
   const known = new Set<string>()
   for (const [index, key] of keys.entries()) {
     const at = [...path, index]
     const text = check.faults.has(at)
       ? undefined
-      : checkFilledIn(at, key, signingKeyBreach, check, { isPem: true })
+      : checkFilledIn(at, key, signingKeyBreach, { ...check, isPem: true })
     if (text === undefined || text === unknownPem || check.faults.has(at)) continue
-    const [{ id = '' } = {}] = publicKeysOf([text])
-    if (known.has(id))
+    const [publicKey] = publicKeysOf([text])
+    if (publicKey === undefined) continue
+    if (known.has(publicKey.id))
       check.faults.add(at, { problem: 'is a key that is listed before', advice: 'remove one of the two' })
-    known.add(id)
+    known.add(publicKey.id)
   }
 }
 
@@ -285,7 +288,7 @@ function checkFeatures(
       of: Pick<Breach, 'isPem'> = {},
     ): string | undefined => {
       const at = [...path, ...keys]
-      const filled = check.faults.has(at) ? undefined : checkFilledIn(at, value, rule, check, of)
+      const filled = check.faults.has(at) ? undefined : checkFilledIn(at, value, rule, { ...check, ...of })
       return check.faults.has(at) ? undefined : filled
     },
     url: (keys: readonly string[], value: unknown): void => {
@@ -329,13 +332,12 @@ function checkFilledIn(
   path: Path,
   text: unknown,
   rule: (value: string) => Breach | undefined,
-  { faults, variables }: Check,
-  of: Pick<Breach, 'isPem'> = {},
+  { faults, variables, isPem = false }: Check & Pick<Breach, 'isPem'>,
 ): string | undefined {
   if (!isString(text)) return undefined
   const filled = fillIn(text, variables)
   if (!filled.ok) {
-    for (const breach of filled.breaches) faults.add(path, { ...breach, ...of })
+    for (const breach of filled.breaches) faults.add(path, isPem ? { ...breach, isPem } : breach)
     return undefined
   }
   const breach = rule(filled.value)

@@ -3,9 +3,9 @@ import { readSigningKey } from '../catalog/features/signing-keys.ts'
 import { secondsOf, type Signer, webhookIdOf } from './signature.ts'
 
 /**
- * Adds signatures of Ed25519 to those that `bySecrets` makes: `v1a,` and the signature of the id, the timestamp
- * and the bytes sent, in base64, one for each key (Standard Webhooks). Throws if a key breaks the catalog's
- * rules.
+ * Adds signatures of Ed25519 to those that `bySecrets` makes: `v1a,` and the signature of the id, the
+ * timestamp and the bytes sent, in base64, one for each key (Standard Webhooks). Throws if a key breaks the
+ * catalog's rules.
  */
 export function withEd25519(texts: readonly string[], bySecrets: Signer | undefined): Signer {
   const keys = texts.map(keyOf)

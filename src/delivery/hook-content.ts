@@ -31,7 +31,7 @@ function urlAndHeaders({ origin, path, headers, login, tls }: HookDefinition): s
   const ofHeaders = headers.map(([name, value]) => bitsOf(name.toLowerCase(), value))
   // A hook without them has the content that it had before there were any.
   for (const [name, value] of [...Object.entries(login ?? {}), ...Object.entries(tls ?? {})])
-    ofHeaders.push(bitsOf(`feature ${name}`, String(value)))
+    ofHeaders.push(bitsOf(`feature ${name}`, value))
   return [bitsOf('origin', origin), bitsOf('path', path), mixed(ofHeaders)].map(digitsOf).join('')
 }
 

@@ -13,9 +13,9 @@ export type RequestHeaders = (message: NamedMessage, nowMs: number) => readonly 
 const none: readonly string[] = []
 
 /**
- * Creates the headers of one destination's requests: its signatures, if the destination has a secret or keys, and
- * the names of the request, if `isNamed`. A receiver can put these names into its log, so that a request is found
- * on both sides. Throws if they break the catalog's rules.
+ * Creates the headers of one destination's requests: its signatures, if the destination has a secret or keys,
+ * and the names of the request, if `isNamed`. A receiver can put these names into its log, so that a request
+ * is found on both sides. Throws if they break the catalog's rules.
  */
 export function createRequestHeaders(
   {

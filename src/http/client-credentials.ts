@@ -9,8 +9,8 @@ export type ClientCredentials = {
   readonly scope?: string | undefined
   readonly audience?: string | undefined
   /**
-   * How the client names itself. `basic`: in the header `Authorization`. `post`: in the form, for servers that
-   * don't know the other way.
+   * How the client names itself. `basic`: in the header `Authorization`. `post`: in the form, for servers
+   * that don't know the other way.
    */
   readonly clientAuth?: 'basic' | 'post'
 }

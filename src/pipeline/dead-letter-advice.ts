@@ -32,7 +32,9 @@ export function describeAge(waitedMs: number): string {
   return `it has waited for its turn for ${formatWait(Math.round(waitedMs / 3_600_000) * 3_600_000)}, and the topic waiting keeps no record longer: switch the destination on, or let it take more (rateLimit, maxInFlight); then send it again.`
 }
 
-/** Describes that a delivery became a dead letter because no token to log in with could be had for so long. */
+/**
+ * Describes that a delivery became a dead letter because no token to log in with could be had for so long.
+ */
 export function describeNoLogin(waitedMs: number, problem: string): string {
   const waited = formatWait(Math.max(1, Math.round(waitedMs / 60_000)) * 60_000)
   return `it has waited for ${waited} for a token to log in with (delivery.loginWait), the last failure: ${problem}. Correct the login in the catalog, or mend the token endpoint; then send it again.`

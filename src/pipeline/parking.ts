@@ -149,8 +149,9 @@ export class Parking {
   }
 
   /**
-   * Makes a delivery wait until there is a token to log in with. It costs no try, and its clock stands. If both
-   * the login has failed and the delivery has waited in its queue for too long, it becomes a dead letter.
+   * Makes a delivery wait until there is a token to log in with. It costs no try, and its clock stands. If
+   * both the login has failed and the delivery has waited in its queue for too long, it becomes a dead
+   * letter.
    */
   waitForLogin(delivery: Delivery, endpoint: Endpoint): void {
     const { now, loginWaitMs = Infinity, exits } = this.#options

@@ -93,7 +93,9 @@ export class Refill {
     return endpoint.hooks.every(({ login }) => login?.state() === 'failing') ? endpoint : undefined
   }
 
-  /** Returns true if the oldest delivery in a queue has waited for a login for so long that it is given up. */
+  /**
+   * Returns true if the oldest delivery in a queue has waited for a login for so long that it is given up.
+   */
   #hasWaitedForLogin(destinationId: string, endpoint: Endpoint): boolean {
     const { queue, loginWaitMs = Infinity, now } = this.#options
     if (failingForMs(endpoint) < loginWaitMs || queue.wantedOf(destinationId) > 0) return false

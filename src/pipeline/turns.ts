@@ -120,8 +120,8 @@ export class Turns {
   }
 
   /**
-   * Handles a delivery that has no token to log in with. The first token comes in a moment, so its lane waits.
-   * While tokens can't be had, what can't be sent waits in its queue in Kafka, or is given up.
+   * Handles a delivery that has no token to log in with. The first token comes in a moment, so its lane
+   * waits. While tokens can't be had, what can't be sent waits in its queue in Kafka, or is given up.
    */
   #waitForLogin(delivery: Delivery, login: 'asking' | 'failing', endpoint: Endpoint): void {
     if (login === 'asking') {

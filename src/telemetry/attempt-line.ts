@@ -57,9 +57,7 @@ export function createAttemptLog({
   timeoutMs: number
 }): AttemptLog {
   const errorMessages = errorMessagesOf(timeoutMs)
-  const messageOf = ({ outcome, timeoutMs: own }: ErrorLine): string | undefined =>
-    own === undefined ? errorMessages[outcome] : timeoutMessage(own)
-  const writeError = (line: ErrorLine): void => log.error(line, messageOf(line))
+  const writeError = (line: ErrorLine): void => log.error(line, messageOf(line, errorMessages))
   const pacedErrors = new PacedLines<ErrorLine>({ write: writeError, everyMs: errorEveryMs })
   const logError = logAttempts
     ? writeError
@@ -117,6 +115,14 @@ function subjectOf({ outcome, destination, hook }: ErrorLine): string {
 
 function timeoutMessage(timeoutMs: number): string {
   return `timeout: no response within ${timeoutMs} ms`
+}
+
+/** Returns the message of a line. A destination may have a deadline of its own. */
+function messageOf(
+  { outcome, timeoutMs }: ErrorLine,
+  messages: ReturnType<typeof errorMessagesOf>,
+): string | undefined {
+  return timeoutMs === undefined ? messages[outcome] : timeoutMessage(timeoutMs)
 }
 
 /** Returns the log message of each kind of outcome that is an error. */

@@ -3,8 +3,8 @@ import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 /**
- * Counts requests for tokens, and logs when a hook's login begins to fail, fails for another reason, and works
- * again.
+ * Counts requests for tokens, and logs when a hook's login begins to fail, fails for another reason, and
+ * works again.
  */
 export function loginObserver(
   { tokenRequests }: Pick<WorkerMetrics, 'tokenRequests'>,

@@ -113,7 +113,6 @@ const fields = {
 
 /** Checks the login of a hook. `hasAuthorization`: its headers log in already. */
 export function checkLogin(login: Unchecked, hasAuthorization: boolean, check: HookCheck): void {
-  const at = (key: string): readonly string[] => ['login', key]
   if (hasAuthorization)
     check.add(['login'], {
       problem: 'is set beside the header Authorization, and a request has only one login',
@@ -138,6 +137,10 @@ export function checkLogin(login: Unchecked, hasAuthorization: boolean, check: H
         problem: `is not a field of a login of the kind ${kind}`,
         advice: 'remove it, or write the other kind',
       })
+}
+
+function at(key: string): readonly string[] {
+  return ['login', key]
 }
 
 type Reading = {

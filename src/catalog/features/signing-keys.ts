@@ -64,7 +64,8 @@ export function signingKeyBreach(text: string): FeatureBreach | undefined {
       advice: 'write what `sluice signing-key` or `openssl genpkey -algorithm ed25519` gives',
     }
   if (!text.startsWith(privatePrefix)) return undefined
-  // Some programs write the public key after the seed. If it were another one, receivers would verify with it.
+  // Some programs write the public key after the seed. If it were another one, receivers would verify with
+  // it.
   const written = Buffer.from(text.slice(privatePrefix.length), 'base64').subarray(keyBytes)
   if (written.length > 0 && written.toString('base64url') !== publicKeyOf(key).x)
     return { problem: 'has a public key that is not its own', advice: 'write the key anew' }
@@ -72,7 +73,7 @@ export function signingKeyBreach(text: string): FeatureBreach | undefined {
 }
 
 /** Returns the public key of a private key. */
-export function publicKeyOf(key: KeyObject): PublicKey {
+function publicKeyOf(key: KeyObject): PublicKey {
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
   const id = hash('sha256', JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }), 'base64url')
   return { id, text: publicPrefix + Buffer.from(x, 'base64url').toString('base64'), x }

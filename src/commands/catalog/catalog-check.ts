@@ -87,7 +87,9 @@ async function readOnce(
 
 function ignore(): void {}
 
-/** What the value of a variable has to be: a URL or its beginning, a certificate or key, or any other text. */
+/**
+ * What the value of a variable has to be: a URL or its beginning, a certificate or key, or any other text.
+ */
 type StandIn = 'url' | 'pem' | 'text'
 
 /** Returns the names of the variables that aren't set, and what their values have to be. */

@@ -8,7 +8,8 @@ import type { TokenResult } from './token-request.ts'
 export type LoginState = 'ready' | 'asking' | 'failing'
 
 /**
- * What came of a request for a token. `problem`: why it brought none. `isKept`: the former token stays in use.
+ * What came of a request for a token. `problem`: why it brought none. `isKept`: the former token stays in
+ * use.
  */
 export type AskedToken = { readonly problem: string | undefined; readonly isKept: boolean }
 
@@ -25,12 +26,14 @@ export type TokenLoginOptions = {
 const renewedShare = 0.2
 const mostRenewedMs = 5 * 60_000
 /**
- * A token isn't used in the last part of its lifetime, so that it doesn't end on its way: this part of it, but
- * at most this many milliseconds.
+ * A token isn't used in the last part of its lifetime, so that it doesn't end on its way: this part of it,
+ * but at most this many milliseconds.
  */
 const sparedShare = 0.1
 const mostSparedMs = 5_000
-/** The pause after the first failure, in milliseconds. It doubles with each further one, up to the longest. */
+/**
+ * The pause after the first failure, in milliseconds. It doubles with each further one, up to the longest.
+ */
 const firstPauseMs = 1_000
 const longestPauseMs = 60_000
 /** The longest pause that a token endpoint can ask for, in milliseconds. */

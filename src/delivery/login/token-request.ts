@@ -17,7 +17,9 @@ const maxAnswerBytes = 64 * 1024
 /** The most characters of what an endpoint says about a refusal. */
 const maxSaid = 200
 
-/** Requests for tokens by one login. They take the same way as deliveries: addresses, names, proxy, deadline. */
+/**
+ * Requests for tokens by one login. They take the same way as deliveries: addresses, names, proxy, deadline.
+ */
 export class TokenRequests {
   readonly #login: OAuthLogin
   readonly #sender: Pick<Sender, 'post'>

@@ -30,8 +30,8 @@ export type Outcome =
   /** The address isn't allowed; no connection was made. */
   | { kind: 'address'; address: string }
   /**
-   * There was no token to log in with: the token endpoint gave none. Nothing was sent, or the hook has refused
-   * the token before.
+   * There was no token to log in with: the token endpoint gave none. Nothing was sent, or the hook has
+   * refused the token before.
    */
   | { kind: 'login'; detail: string }
   /** The request itself can't be sent, because HTTP forbids one of its headers or its path. */

@@ -8,8 +8,8 @@ import {
   NoAnswerError,
   type RequestHandler,
 } from './connection.ts'
-import { createAddressing, createConnector } from '../connect/guarded-connector.ts'
-import { hostAddressesOf } from '../connect/host-addresses.ts'
+import { type ConnectorOptions, createAddressing, createConnector } from '../connect/guarded-connector.ts'
+import { type Connector, hostAddressesOf } from '../connect/host-addresses.ts'
 import { type Deadline, DeadlinesByTimeout, type Deadlines, type Expiring } from './deadlines.ts'
 import { rememberingDistrust } from './untrusted-certificates.ts'
 import type { EgressHealth } from './egress-health.ts'
@@ -42,7 +42,9 @@ export type Target = {
   readonly timeoutMs?: number | undefined
   /** What connections to the hook show and trust. */
   readonly tls?: HookTls | undefined
-  /** If it is set, the body of each answer is kept up to this number of bytes, and nothing is masked in it. */
+  /**
+   * If it is set, the body of each answer is kept up to this number of bytes, and nothing is masked in it.
+   */
   readonly wholeAnswerBytes?: number
   /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
@@ -137,7 +139,7 @@ export function createSender({
   keptAnswerBytes = 0,
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
-  const deadlines = new DeadlinesByTimeout(timeoutMs)
+  const ofTimeout = new DeadlinesByTimeout(timeoutMs)
   const shared: PoolsShared = { turnEnd: new TurnEnd(), open, egress, isProxied: proxy !== undefined }
   const ways = { policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs }
   const connect = createConnector(ways)
@@ -147,12 +149,9 @@ export function createSender({
 
   function poolOf(target: Target): HookPool {
     if (target.connections?.isOpen === true) return target.connections
-    const isSecure = target.origin.startsWith('https:')
-    const { tls } = target
-    const ofHook = tls === undefined ? connect : createConnector({ ...ways, tls })
     const own: ConnectionOptions = {
       ...options,
-      connect: isSecure ? rememberingDistrust(ofHook) : ofHook,
+      connect: connectorOf(target, ways, connect),
       addresses: proxy === undefined ? hostAddressesOf(target.origin, addressing) : undefined,
     }
     const pool = new HookPool(target.origin, own, shared, target.owner)
@@ -177,17 +176,23 @@ export function createSender({
       const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
       const pool = poolOf(target)
       const kept = keptOf(keptAnswerBytes, target, ownHeaders, exchange)
-      const ofTimeout = deadlines.of(target.timeoutMs)
-      pool.send(new ExchangeHandler({ exchange, request, pool, deadlines: ofTimeout, kept }))
+      const deadlines = ofTimeout.of(target.timeoutMs)
+      pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))
     },
     async close() {
       clearInterval(sweep)
-      deadlines.stop()
+      ofTimeout.stop()
       const all = [...pools]
       pools.clear()
       await Promise.all(all.map((pool) => pool.destroy()))
     },
   }
+}
+
+/** Returns the connector of a hook: `shared`, unless the hook's connections show or trust something else. */
+function connectorOf({ origin, tls }: Target, ways: ConnectorOptions, shared: Connector): Connector {
+  const connect = tls === undefined ? shared : createConnector({ ...ways, tls })
+  return origin.startsWith('https:') ? rememberingDistrust(connect) : connect
 }
 
 function connectionOptions(

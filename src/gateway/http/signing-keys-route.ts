@@ -4,7 +4,9 @@ import { type Answer, problem } from '../calls/answer.ts'
 import { browserRoutes } from './api-routes.ts'
 import type { GatewayParts } from './gateway-parts.ts'
 
-/** Receivers may use public keys for this time after a change, so a new key is there before the old one ends. */
+/**
+ * Receivers may use public keys for this time after a change, so a new key is there before the old one ends.
+ */
 const keysCaching = 'public, max-age=300'
 
 const unknownKeys = problem('not_found', 'No destination with this id has public keys.')

@@ -120,9 +120,8 @@ async function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise
       answered: (outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
       released: () => undefined,
     }
-    const post = (own: readonly string[], by: Exchange): void =>
-      sender.post(target, message.body, headers.concat(own), by)
-    if (login === undefined) post([], exchange)
-    else postLoggedIn(login, post, exchange)
+    if (login === undefined) sender.post(target, message.body, headers, exchange)
+    else
+      postLoggedIn(login, (own, by) => sender.post(target, message.body, headers.concat(own), by), exchange)
   })
 }

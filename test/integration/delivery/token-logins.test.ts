@@ -26,7 +26,7 @@ type Scene = {
   hook: Receiver
   login: TokenLogin
   /** Posts a message with the login. Resolves once its place is free again. */
-  post(body?: string): Promise<Outcome>
+  post: (body?: string) => Promise<Outcome>
 }
 
 async function scene({

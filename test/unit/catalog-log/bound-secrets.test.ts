@@ -10,6 +10,7 @@ import { catalogKeys } from '../../support/catalog-log.ts'
 
 const name = { kind: 'destination', id: 'crm' } as const
 const definitions = new Definitions('test', catalogKeys())
+const fillIn = definitions.fill.bind(definitions)
 const authority = createAuthority('An authority of bound secrets')
 const { cert, key } = authority.issue({ names: ['sluice'] })
 const password = 'a password that nobody sees'
@@ -34,7 +35,7 @@ const shown = definitions.shown(name, stored, { showsUrls: true })
 function filled(edit: (hook: Definition) => Definition) {
   const [hook] = Array.isArray(shown['hooks']) ? shown['hooks'] : []
   const given = { ...shown, hooks: [edit(recordOf(hook))] }
-  return definitions.fill(name, given, { earlier: stored, variables: {} })
+  return fillIn(name, given, { earlier: stored, variables: {} })
 }
 
 test('no text of a login or of a certificate is stored or shown', () => {
@@ -93,7 +94,7 @@ describe('the secret of a client of OAuth 2', () => {
 
   function faultsOf(edited: Definition): readonly string[] {
     const given = { ...seen, hooks: [{ ...hook, ...edited }] }
-    const { faults, plain: again } = definitions.fill(name, given, { earlier: sealed, variables: {} })
+    const { faults, plain: again } = fillIn(name, given, { earlier: sealed, variables: {} })
     if (faults.length === 0)
       expect(
         recordOf(recordOf(Array.isArray(again['hooks']) ? again['hooks'][0] : {})['login'])['clientSecret'],
@@ -143,10 +144,10 @@ test('keys of Ed25519 are sealed, and kept when a key is added or ended', () => 
   const seen = definitions.shown(name, sealed, { showsUrls: true })
   expect(JSON.stringify([sealed, seen])).not.toContain('whsk_')
   const given = { ...seen, signing: { ...recordOf(seen['signing']), ed25519: [...keysOf(seen), two] } }
-  const filled = definitions.fill(name, given, { earlier: sealed, variables: {} })
-  expect(filled.faults).toEqual([])
-  expect(keysOf(filled.plain)).toEqual([one, two])
-  const both = definitions.stored(name, filled.plain, { earlier: sealed, atMs: 2 })
+  const added = fillIn(name, given, { earlier: sealed, variables: {} })
+  expect(added.faults).toEqual([])
+  expect(keysOf(added.plain)).toEqual([one, two])
+  const both = definitions.stored(name, added.plain, { earlier: sealed, atMs: 2 })
   expect(keysOf(both)[0]).toBe(keysOf(sealed)[0])
 })
 

@@ -18,7 +18,7 @@ const encrypted = generateKeyPairSync('ec', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'p' },
 }).privateKey
-const short = generateKeyPairSync('rsa', { modulusLength: 512 })
+const shortKey = generateKeyPairSync('rsa', { modulusLength: 512 })
 
 type Given = { hook?: object; destination?: object; variables?: Record<string, string> }
 
@@ -152,7 +152,7 @@ describe('a fault is named without its value', () => {
       'what oauth2 needs',
       { hook: { login: { kind: 'oauth2' } } },
       ['tokenUrl', 'clientId', 'clientSecret'].map(
-        (key) => `login.${key} is missing, which a login of the kind oauth2 needs`,
+        (field) => `login.${field} is missing, which a login of the kind oauth2 needs`,
       ),
     ],
     [
@@ -220,7 +220,7 @@ describe('a fault is named without its value', () => {
   })
 
   test('a key that TLS does not take', () => {
-    const pem = short.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const pem = shortKey.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
     expect(faultsOf({ hook: { tls: { certificate, key: pem } } })).toEqual([
       'tls.key is not the key of the certificate',
     ])
@@ -237,18 +237,22 @@ test('a certificate in a variable that is not set can be stood in for', () => {
 })
 
 describe('keys of Ed25519', () => {
-  const key = newSigningKey()
+  const signingKey = newSigningKey()
 
   test('are read, also from a variable, and need no secret', () => {
     const signing = { ed25519: ['${CATALOG_E}'] }
     expect(
-      parsed({ destination: { signing }, variables: { CATALOG_E: key } }).destination.signingKeys,
-    ).toEqual([key])
+      parsed({ destination: { signing }, variables: { CATALOG_E: signingKey } }).destination.signingKeys,
+    ).toEqual([signingKey])
   })
 
   test.each<[string, object, readonly string[]]>([
     ['another text', { ed25519: ['whsec_YQ=='] }, ['signing.ed25519[0] is not a private key of Ed25519']],
-    ['the same twice', { ed25519: [key, key] }, ['signing.ed25519[1] is a key that is listed before']],
+    [
+      'the same twice',
+      { ed25519: [signingKey, signingKey] },
+      ['signing.ed25519[1] is a key that is listed before'],
+    ],
     ['none', { ed25519: [] }, ['signing.ed25519 has too few entries']],
     [
       'more than three',

@@ -76,15 +76,15 @@ test('while the token endpoint fails, a message waits, and counts no try', async
   expect(all.to('crm')).toEqual([])
 })
 
-describe('a token that is refused', () => {
-  async function refusedOnce(options: StageOptions = {}) {
-    const all = scene(options)
-    all.accept('m-1')
-    ;(await all.request('login')).answer(given('one'))
-    ;(await all.request('crm')).answer(unauthorized)
-    return all
-  }
+async function refusedOnce(options: StageOptions = {}) {
+  const all = scene(options)
+  all.accept('m-1')
+  ;(await all.request('login')).answer(given('one'))
+  ;(await all.request('crm')).answer(unauthorized)
+  return all
+}
 
+describe('a token that is refused', () => {
   test('is replaced, and the request is made again as part of the same try', async () => {
     const all = await refusedOnce({ namesRequests: true })
     ;(await all.request('login')).answer(given('two'))
@@ -135,49 +135,49 @@ test('a URL without a login gets the message although the login of another one f
   expect(all.told.map((line) => line.split(' ')[0])).toEqual(['delivered'])
 })
 
-describe('what waits in the queue for a login', () => {
-  /** Hands in a message that was pulled from its queue, into which it was written `waitedMs` ago. */
-  async function pulled(waitedMs: number, failingForMs: number) {
-    const queued: QueueClass[] = []
-    let nowMs = startMs
-    const queue: WaitingQueue = {
-      isOpen: true,
-      has: () => false,
-      wasQueued: () => false,
-      isOvertaken: () => false,
-      append: async (_unit, _id, queueClass) => {
-        queued.push(queueClass)
-        return 'acknowledged'
-      },
-      waiting: () => [],
-      countOf: () => 0,
-      oldestOf: () => undefined,
-      wantedOf: () => 0,
-      wanted: 0,
-      pull: () => 0,
-    }
-    const all = scene({ queue, loginWaitMs: hour, now: () => nowMs })
-    all.accept('m-1')
-    ;(await all.request('login')).answer({ kind: 'answer', status: 400 })
-    await until('it is queued', () => queued.length === 1)
-    nowMs += failingForMs
-    const record = new TestRecord('waiting', 1, { timestampMs: nowMs - waitedMs })
-    const headers = {
-      'source-id': 'shop',
-      'destination-id': 'crm',
-      'message-id': 'm-2',
-      'message-type': 'track',
-      'first-seen': '0',
-      origin: 'events/2/7',
-      attempts: '0',
-      rung: '0',
-      'expires-at': '0',
-    }
-    all.pipeline.acceptWaiting(record, { ...track('m-2'), headers }, 'fresh')
-    await all.settle()
-    return { ...all, record }
+/** Hands in a message that was pulled from its queue, into which it was written `waitedMs` ago. */
+async function pulled(waitedMs: number, failingForMs: number) {
+  const queued: QueueClass[] = []
+  let nowMs = startMs
+  const queue: WaitingQueue = {
+    isOpen: true,
+    has: () => false,
+    wasQueued: () => false,
+    isOvertaken: () => false,
+    append: async (_unit, _id, queueClass) => {
+      queued.push(queueClass)
+      return 'acknowledged'
+    },
+    waiting: () => [],
+    countOf: () => 0,
+    oldestOf: () => undefined,
+    wantedOf: () => 0,
+    wanted: 0,
+    pull: () => 0,
   }
+  const all = scene({ queue, loginWaitMs: hour, now: () => nowMs })
+  all.accept('m-1')
+  ;(await all.request('login')).answer({ kind: 'answer', status: 400 })
+  await until('it is queued', () => queued.length === 1)
+  nowMs += failingForMs
+  const record = new TestRecord('waiting', 1, { timestampMs: nowMs - waitedMs })
+  const headers = {
+    'source-id': 'shop',
+    'destination-id': 'crm',
+    'message-id': 'm-2',
+    'message-type': 'track',
+    'first-seen': '0',
+    origin: 'events/2/7',
+    attempts: '0',
+    rung: '0',
+    'expires-at': '0',
+  }
+  all.pipeline.acceptWaiting(record, { ...track('m-2'), headers }, 'fresh')
+  await all.settle()
+  return { ...all, record }
+}
 
+describe('what waits in the queue for a login', () => {
   test.each([
     [hour - 1, 5 * hour],
     [5 * hour, hour - 1],

@@ -128,14 +128,14 @@ describe('while the token endpoint fails', () => {
   })
 })
 
-describe('a token that a server has refused', () => {
-  async function withToken() {
-    const one = scene()
-    one.login.token()
-    await one.gives('first')
-    return one
-  }
+async function withToken() {
+  const one = scene()
+  one.login.token()
+  await one.gives('first')
+  return one
+}
 
+describe('a token that a server has refused', () => {
   test('is replaced once, however many requests had it', async () => {
     const one = await withToken()
     const all = Promise.all([1, 2, 3].map(() => one.login.replacement('first')))
