@@ -182,9 +182,8 @@ export function createSender({
     async close() {
       clearInterval(sweep)
       ofTimeout.stop()
-      const all = [...pools]
+      await Promise.all([...pools].map((pool) => pool.destroy()))
       pools.clear()
-      await Promise.all(all.map((pool) => pool.destroy()))
     },
   }
 }
