@@ -76,10 +76,13 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['address', 'http', 'message', 'retry'],
     rooms: {
       features: {
-        about: 'fields of a destination with rules of their own: what they are, and what is wrong with them',
+        about: 'fields of a destination with rules of their own',
         imports: [],
       },
-      '.': { about: 'files, their rules, and the live view', imports: ['features'] },
+      '.': {
+        about: 'a text with its faults, the catalog that it becomes, and the changes between two catalogs',
+        imports: ['features'],
+      },
     },
   },
   delivery: {
@@ -94,6 +97,10 @@ const parts: Readonly<Record<string, Folder>> = {
       connect: {
         about: 'names, addresses that are allowed, TLS and the proxy: from a URL to a connection',
         imports: [],
+      },
+      batch: {
+        about: 'several messages in one request: its body, what its answer says of each, and halves of it',
+        imports: ['outcomes'],
       },
       lanes: {
         about: 'how deliveries line up: queues, turns, breakers, the bulkhead for sick hooks',
@@ -113,7 +120,7 @@ const parts: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: "a destination's hooks with their headers and signatures; its share of the group's rate",
-        imports: ['outcomes', 'connect', 'lanes', 'load', 'send', 'login'],
+        imports: ['outcomes', 'connect', 'batch', 'lanes', 'load', 'send', 'login'],
       },
     },
   },

@@ -5,6 +5,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { idAt } from './entry-id.ts'
+import { readBatch } from './features/batch.ts'
 import { checkDefinition } from './schema-faults.ts'
 import { buildLogin } from './features/hook-login.ts'
 import { buildTls } from './features/hook-tls.ts'
@@ -202,6 +203,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       ...(rest.timeout !== undefined && { timeoutMs: readTimeout(rest.timeout) }),
       autoPauseMs: rest.autoPause === undefined ? undefined : readAutoPause(rest.autoPause),
       ...(rest.labels && { labels: rest.labels }),
+      ...(rest.batch && { batch: readBatch(rest.batch) }),
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
     }),
   )

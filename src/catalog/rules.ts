@@ -1,5 +1,6 @@
 import type { AddressPolicy } from '../address/policy.ts'
 import { autoPauseBreach } from './auto-pause.ts'
+import { batchWaitBreach } from './features/batch.ts'
 import { expectBreaches } from './expected.ts'
 import { checkLogin } from './features/hook-login.ts'
 import { checkTls, unknownPem } from './features/hook-tls.ts'
@@ -68,6 +69,11 @@ export function checkRules(
     const timeoutPath = [...path, 'timeout']
     const badTimeout = faults.has(timeoutPath) ? undefined : timeoutBreach(destination['timeout'])
     if (badTimeout !== undefined) faults.add(timeoutPath, badTimeout)
+    const batchPath = [...path, 'batch', 'maxWait']
+    const wait = faults.has(batchPath)
+      ? undefined
+      : batchWaitBreach(recordOf(destination['batch'])['maxWait'])
+    if (wait !== undefined) faults.add(batchPath, wait)
     checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
 }

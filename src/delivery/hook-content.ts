@@ -40,15 +40,13 @@ function urlAndHeaders({ origin, path, headers, login, tls }: HookDefinition): s
  * Otherwise each use of a secret would tell twelve bits more of it.
  */
 function signingBits(definition: DestinationDefinition): number {
-  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks, signingKeys = [] } = definition
+  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks, signingKeys = [], batch } = definition
   const signature = bitsOf('standard webhooks', String(standardWebhooks))
+  const secrets = [bitsOf('secret', sharedSecret), rotated(bitsOf('secret', nextSharedSecret)), signature]
   const keys = signingKeys.map((key) => bitsOf('signing key', key))
-  return mixed([
-    bitsOf('secret', sharedSecret),
-    rotated(bitsOf('secret', nextSharedSecret)),
-    signature,
-    ...keys,
-  ])
+  // A receiver may refuse arrays, and accept single messages.
+  const form = batch === undefined ? [] : [bitsOf('batch', batch.format)]
+  return mixed([...secrets, ...keys, ...form])
 }
 
 /**

@@ -35,6 +35,14 @@ class LoggedInExchange implements Exchange {
     return this.#exchange.userId ?? null
   }
 
+  get userIds(): Exchange['userIds'] {
+    return this.#exchange.userIds
+  }
+
+  get reads(): Exchange['reads'] {
+    return this.#exchange.reads
+  }
+
   start(): void {
     this.#sendWith(this.#login.token())
   }

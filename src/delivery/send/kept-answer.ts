@@ -23,6 +23,8 @@ export type RequestSecrets = {
    */
   readonly headers: readonly string[]
   readonly userId: Buffer | null
+  /** The ids of all users, if the request has several messages. */
+  readonly userIds?: readonly (Buffer | null)[] | undefined
 }
 
 /** Collects an answer while it arrives. See `KeptAnswer`. */
@@ -54,7 +56,7 @@ export class KeptAnswer {
    */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
-    const isSearchable = (this.#ofRequest.userId?.length ?? 0) <= maxUserIdBytes
+    const isSearchable = usersOf(this.#ofRequest).every((id) => (id?.length ?? 0) <= maxUserIdBytes)
     if ((answer.status >= 200 && answer.status < 300) || !isPlain || !isSearchable) return false
     this.#answer = answer
     return true
@@ -90,13 +92,19 @@ const secretHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-sign
 
 const noSecrets: RequestSecrets = { headers: [], userId: null }
 
-function textsOf({ headers, userId }: RequestSecrets): string[] {
+function usersOf({ userId, userIds = [userId] }: RequestSecrets): readonly (Buffer | null)[] {
+  return userIds
+}
+
+function textsOf(request: RequestSecrets): string[] {
+  const { headers } = request
   const values = headers.flatMap((value, at) => {
     const name = at % 2 === 1 ? (headers[at - 1] ?? '') : ''
     if (name === 'Authorization') return [value, value.slice('Bearer '.length)]
     return secretHeaders.has(name) ? [value] : []
   })
-  return userId === null ? values : [...values, userId.toString('utf8')]
+  const users = usersOf(request).flatMap((userId) => (userId === null ? [] : [userId.toString('utf8')]))
+  return [...values, ...new Set(users)]
 }
 
 /** Returns how many bytes of a UTF-8 text are kept, at most `maxBytes`, so that no character is cut. */

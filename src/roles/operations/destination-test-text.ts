@@ -3,7 +3,7 @@ import { certificateEndMs } from '../../catalog/features/hook-tls.ts'
 import { hostBreach } from '../../catalog/host-rules.ts'
 import { adviceOn } from '../../delivery/advice.ts'
 import { describeOutcome, isOwnFault, type Outcome } from '../../delivery/outcomes/outcome.ts'
-import { judge, type VerdictKind } from '../../delivery/outcomes/verdict.ts'
+import type { VerdictKind } from '../../delivery/outcomes/verdict.ts'
 import { route } from '../../routing/route.ts'
 import { aligned } from './aligned.ts'
 import type { DestinationTest, HookTrial } from './destination-test.ts'
@@ -14,7 +14,7 @@ import { counted } from '../start/progress.ts'
 
 /** Returns true if every hook accepted the message. */
 export function isAccepted({ trials }: DestinationTest): boolean {
-  return trials.every(({ outcome }) => judge(outcome).kind === 'delivered')
+  return trials.every(({ verdict }) => verdict.kind === 'delivered')
 }
 
 /**
@@ -23,7 +23,7 @@ export function isAccepted({ trials }: DestinationTest): boolean {
  */
 function verdictOf({ destination, trials }: DestinationTest): DeliveryVerdict | undefined {
   if (trials.length < destination.hooks.length) return undefined
-  const kinds = new Set(trials.map(({ outcome }) => judge(outcome).kind))
+  const kinds = new Set(trials.map((trial) => trial.verdict.kind))
   if (kinds.has('delivered')) return 'delivered'
   return kinds.has('retry') ? 'retry' : 'dead_letter'
 }
@@ -57,12 +57,12 @@ export function testData(test: DestinationTest): object {
     messageId: message.messageId,
     isAccepted: isAccepted(test),
     verdict: verdictOf(test) ?? null,
-    hooks: trials.map(({ hook, outcome, durationMs }) => {
+    hooks: trials.map(({ hook, outcome, verdict, durationMs }) => {
       const answer = answerOf(outcome)
       return {
         hook: hook.id,
         origin: hook.target.origin,
-        verdict: judge(outcome).kind,
+        verdict: verdict.kind,
         outcome: describeOutcome(outcome),
         status: outcome.kind === 'answer' ? outcome.status : null,
         durationMs: Math.round(durationMs),
@@ -80,13 +80,14 @@ function adviceOf({ destination, timeoutMs }: DestinationTest, outcome: Outcome)
 }
 
 function headline({ destination, message, trials }: DestinationTest): string {
-  const { id, sharedSecret, standardWebhooks, signingKeys } = destination
+  const { id, sharedSecret, standardWebhooks, signingKeys, batch } = destination
   const headers = [
     ...(sharedSecret === undefined ? [] : ['X-Signature']),
     ...(standardWebhooks || signingKeys !== undefined ? ['webhook-signature'] : []),
   ]
   const signed = headers.length === 0 ? 'not signed' : `signed with ${headers.join(' and ')}`
-  const sent = `for ${counted(trials.length, 'URL')}, ${signed}`
+  const alone = batch === undefined ? '' : ', as a batch of one'
+  const sent = `for ${counted(trials.length, 'URL')}${alone}, ${signed}`
   return `${id}: ${message.type} ${plain(message.messageId)}, ${sent}`
 }
 
@@ -96,10 +97,10 @@ const verdicts: Readonly<Record<VerdictKind, string>> = {
   final: 'failed for good: this URL would not be tried again',
 }
 
-function cellsOf({ hook, outcome, durationMs }: HookTrial): string[] {
+function cellsOf({ hook, outcome, verdict, durationMs }: HookTrial): string[] {
   const result = plain(describeOutcome(outcome))
-  const verdict = isOwnFault(outcome) ? 'not sent' : verdicts[judge(outcome).kind]
-  return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, verdict]
+  const judged = isOwnFault(outcome) ? 'not sent' : verdicts[verdict.kind]
+  return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, judged]
 }
 
 function answerOf(outcome: Outcome): string {

@@ -61,6 +61,10 @@ describe('the content of a hook', () => {
     ['a login', { hooks: [{ ...hook, login: { kind: 'basic', username: 'a', password: '' } }] }],
     ['a client certificate', { hooks: [{ ...hook, tls: { certificate: 'one', key: 'two' } }] }],
     ['an authority', { hooks: [{ ...hook, tls: { ca: 'one' } }] }],
+    [
+      'the form of its batches',
+      { batch: { maxMessages: 10, maxBytes: 1_024, maxWaitMs: 10, format: 'json' } },
+    ],
   ])('depends on %s', (_, edit) => {
     expect(contentOf(edit)).not.toBe(contentOf())
   })
