@@ -73,15 +73,19 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
-    imports: ['address', 'http', 'message', 'retry'],
+    imports: ['address', 'async', 'http', 'message', 'retry'],
     rooms: {
       features: {
         about: 'fields of a destination with rules of their own',
         imports: [],
       },
       '.': {
-        about: 'a text with its faults, the catalog that it becomes, and the changes between two catalogs',
+        about: 'a text with its faults, the catalog that it becomes, its next version, and differences',
         imports: ['features'],
+      },
+      file: {
+        about: 'the file or the folder of a catalog: read as a whole, followed, with variables in files',
+        imports: ['.'],
       },
     },
   },

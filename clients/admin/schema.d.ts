@@ -456,7 +456,7 @@ export interface paths {
         put?: never;
         /**
          * Do the same to many destinations
-         * @description Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         * @description Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one. A repetition with the same `Idempotency-Key` names only what the first request changed, and nothing that it skipped. `retry-now` takes no key, because a repetition does no harm. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
          */
         post: operations["change_destinations"];
         delete?: never;
@@ -1925,8 +1925,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The change has faults */
-        Faulty: {
+        /** @description The change has faults; or: The key belongs to another request */
+        FaultyOrOtherRequest: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1943,8 +1943,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The change has faults; or: The key belongs to another request */
-        FaultyOrOtherRequest: {
+        /** @description The change has faults */
+        Faulty: {
             headers: {
                 [name: string]: unknown;
             };
@@ -2010,9 +2010,9 @@ export type ResponseNotFound = components['responses']['NotFound'];
 export type ResponseUnavailableOrLogUnavailable = components['responses']['UnavailableOrLogUnavailable'];
 export type ResponseAnswerTooLarge = components['responses']['AnswerTooLarge'];
 export type ResponseOutdated = components['responses']['Outdated'];
-export type ResponseFaulty = components['responses']['Faulty'];
-export type ResponseNoCondition = components['responses']['NoCondition'];
 export type ResponseFaultyOrOtherRequest = components['responses']['FaultyOrOtherRequest'];
+export type ResponseNoCondition = components['responses']['NoCondition'];
+export type ResponseFaulty = components['responses']['Faulty'];
 export type $defs = Record<string, never>;
 export interface operations {
     health: {
@@ -3895,7 +3895,13 @@ export interface operations {
     change_destinations: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3950,7 +3956,7 @@ export interface operations {
             412: components["responses"]["Outdated"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
-            422: components["responses"]["Faulty"];
+            422: components["responses"]["FaultyOrOtherRequest"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];
@@ -5554,7 +5560,13 @@ export interface operations {
                  */
                 dryRun?: boolean;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5630,7 +5642,7 @@ export interface operations {
             412: components["responses"]["Outdated"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
-            422: components["responses"]["Faulty"];
+            422: components["responses"]["FaultyOrOtherRequest"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];

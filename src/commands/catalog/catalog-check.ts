@@ -3,8 +3,8 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
 import { type Fault, formatFault, maxFaults } from '../../catalog/fault.ts'
 import { unknownPem } from '../../catalog/features/hook-tls.ts'
-import { openCatalogFile } from '../../catalog/file.ts'
-import type { KnownCatalog } from '../../catalog/lost-entries.ts'
+import { openCatalogFile, type OpenedCatalogFile } from '../../catalog/file/file.ts'
+import type { KnownCatalog } from '../../catalog/file/lost-entries.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import type { Variables } from '../../catalog/variables.ts'
 import { catalogVariables } from '../../config/read.ts'
@@ -58,31 +58,38 @@ async function readOnce(
   mayLackVariables: boolean,
   known?: KnownCatalog,
 ): Promise<{ catalog: Catalog; lacking: readonly string[] }> {
-  const check = (variables: Variables) =>
-    openCatalogFile({
+  const check = async (variables: Variables): Promise<OpenedCatalogFile> => {
+    const handlers = { onChange: ignore, onRefused: ignore }
+    const read = await openCatalogFile({
       path,
       variables,
       variablesFolder,
       allowAddresses,
       known,
-      onChange: ignore,
-      onRefused: ignore,
+      ...handlers,
     })
+    if (read.ok) read.file.stop()
+    return read
+  }
   const given = catalogVariables()
   let opened = await check(given)
-  const lacking = mayLackVariables && !opened.ok ? lackingIn(opened.faults) : new Map<string, StandIn>()
+  const lacking = mayLackVariables ? lackingIn(faultsOf(opened)) : new Map<string, StandIn>()
   if (lacking.size > 0) {
     const standIns = [...lacking].map(([name, kind]) => [name, standIn(name, kind)])
     opened = await check({ ...given, ...Object.fromEntries(standIns) })
   }
-  if (!opened.ok) {
-    const { faults } = opened
+  const faults = faultsOf(opened)
+  if (!opened.ok || faults.length > 0) {
     const count =
       faults.length > maxFaults ? `more than ${maxFaults} faults` : counted(faults.length, 'fault')
     throw new StartError(`${path} has ${count}:\n${faults.map(formatFault).join('\n')}`)
   }
-  opened.file.stop()
   return { catalog: opened.file.current(), lacking: [...lacking.keys()] }
+}
+
+/** Returns the faults of a file, or of some files of a folder, of which a process would use the others. */
+function faultsOf(opened: OpenedCatalogFile): readonly Fault[] {
+  return opened.ok ? (opened.file.refused()?.faults ?? []) : opened.faults
 }
 
 function ignore(): void {}
