@@ -191,8 +191,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
       sharedSecretEndsAtMs:
         rest.sharedSecretEndsAt === undefined ? undefined : parseTimestamp(rest.sharedSecretEndsAt),
-      standardWebhooks: signing?.standardWebhooks ?? false,
-      ...(signing?.ed25519 && { signingKeys: signing.ed25519.map((key) => filledIn(key, variables)) }),
+      ...signingOf(signing, variables),
       strategy,
       maxInFlight: maxInFlight ?? 64,
       maxInFlightSick: maxInFlight,
@@ -216,6 +215,19 @@ function filterOf({
   historical,
 }: NonNullable<CatalogDefinition['destinations'][number]['filter']>): MessageFilter {
   return { types, events, ...(historical === false && { historical }) }
+}
+
+function signingOf(
+  {
+    standardWebhooks = false,
+    ed25519,
+  }: NonNullable<CatalogDefinition['destinations'][number]['signing']> = {},
+  variables: Variables,
+): Pick<Destination, 'standardWebhooks' | 'signingKeys'> {
+  return {
+    standardWebhooks,
+    ...(ed25519 && { signingKeys: ed25519.map((key) => filledIn(key, variables)) }),
+  }
 }
 
 function buildHook(
