@@ -219,6 +219,7 @@ test('a key of Ed25519 is rotated: its public key is all that anybody learns', a
     const { json } = await call('GET', `${path}/signing-keys`)
     return Object(json['keys']).map(({ whpk }: { whpk: string }) => whpk)
   }
+  await until('it is known', async () => (await call('GET', `${path}/signing-keys`)).status === 200)
   expect(await ofKeys()).toEqual([])
   const rotate = (end = '', headers = {}) =>
     call('POST', `${path}/rotate${end}?ed25519=true`, { ...(end === '' && { body: {} }), headers })
