@@ -70,7 +70,7 @@ become dead letters (\`destination_removed\`). The log of each worker then says 
 minute how many have become dead letters since it started. To deliver them, put the destination back, and
 [replay](replay.md) its dead letters.
 
-If you edit the URL or the headers of a hook, or the secrets of its destination, the hook counts as a new one for
+If you edit the URL, the headers, the login or the certificates of a hook, or the secrets of its destination, the hook counts as a new one for
 messages that wait, even if it keeps its \`id\`. They try it again at their next retry, although it had failed for good
 or asked for a wait. [Decision 90](decisions/090-state-of-a-hook-by-its-content.md) says how Sluice notices the edit.
 
@@ -101,7 +101,7 @@ shows destinations in Git, with Argo CD and Flux. [Decision 132](decisions/132-a
 
 ## Variables
 
-Secrets, server keys, URLs and the values of headers may contain variables, such as \`\${CATALOG_CRM_SECRET}\`. The name of
+Secrets, server keys, URLs, the values of headers, the secrets of a \`login\` and \`tls\` may contain variables, such as \`\${CATALOG_CRM_SECRET}\`. The name of
 such a variable must begin with \`CATALOG_\`. \`$\${\` stands for \`\${\`. In all other places, a variable is a fault.
 
 A variable can be a file in the folder \`catalog.variablesFolder\`. The file has the name of the variable, and the line

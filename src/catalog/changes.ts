@@ -82,6 +82,8 @@ const states: ReadonlySet<string> = new Set(['state', 'enabled'])
 const nameInFile: Readonly<Record<string, string>> = {
   sharedSecretEndsAtMs: 'sharedSecretEndsAt',
   standardWebhooks: 'signing',
+  signingKeys: 'signing',
   maxInFlightSick: 'maxInFlight',
   autoPauseMs: 'autoPause',
+  timeoutMs: 'timeout',
 }

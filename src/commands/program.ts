@@ -16,6 +16,7 @@ import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
 import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
+import { addSigningKeyCommand } from './signing-key-command.ts'
 import { completeIds } from './complete-ids.ts'
 import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
@@ -47,6 +48,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addReplayCommands(tools)
   addSourceCommands(tools)
   addDestinationCommands(tools)
+  addSigningKeyCommand(tools)
   addAdminCommands(tools)
   addConsoleCommand(tools)
   addTokenCommands(tools)

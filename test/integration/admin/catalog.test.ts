@@ -211,6 +211,41 @@ test('a secret is rotated: the answer has the new one, and nothing else ever has
   expect((await call('POST', '/v1/destinations/of-nobody/rotate', { body: {} })).status).toBe(404)
 })
 
+test('a key of Ed25519 is rotated: its public key is all that anybody learns', async () => {
+  const path = '/v1/destinations/keys'
+  const body = { sources: [], hooks: [{ url: 'https://example.com/k' }] }
+  await call('PUT', path, { body, headers: isNew })
+  const ofKeys = async (): Promise<unknown[]> => {
+    const { json } = await call('GET', `${path}/signing-keys`)
+    return Object(json['keys']).map(({ whpk }: { whpk: string }) => whpk)
+  }
+  await until('it is known', async () => (await call('GET', `${path}/signing-keys`)).status === 200)
+  expect(await ofKeys()).toEqual([])
+  const rotate = (end = '', headers = {}) =>
+    call('POST', `${path}/rotate${end}?ed25519=true`, { ...(end === '' && { body: {} }), headers })
+  const headers = { 'idempotency-key': 'key-of-the-first-key' }
+  const first = await rotate('', headers)
+  expect(first).toMatchObject({ status: 200, json: { state: 'first', secret: null } })
+  expect((await rotate('', headers)).text).toBe(first.text)
+  expect((await rotate('/end')).status).toBe(409)
+  const second = await rotate()
+  expect(second.json['state']).toBe('both')
+  expect((await rotate()).status).toBe(409)
+  const keys = [first, second].map(({ json }) => json['publicKey'])
+  await until('both are served', async () => (await ofKeys()).length === 2)
+  expect(await ofKeys()).toEqual(keys)
+  const ended = await rotate('/end')
+  expect(ended).toMatchObject({ status: 200, json: { state: 'ended', publicKey: null } })
+  await until('the old one is gone', async () => (await ofKeys()).length === 1)
+  expect(await ofKeys()).toEqual(keys.slice(1))
+  const all = [
+    await call('GET', path),
+    await call('GET', '/v1/catalog/history?object=destination/keys'),
+    await call('GET', '/v1/audit'),
+  ]
+  expect(all.map(({ text }) => text).join('')).not.toContain('whsk_')
+})
+
 test('a request that is repeated with its key is done once, by whichever process, and answered as before', async () => {
   const other = await startSluice(scene.variables, { role: 'admin' })
   onTestFinished(() => other.kill())
