@@ -45,7 +45,13 @@ const parts: Readonly<Record<string, Folder>> = {
       },
     },
   },
-  routing: { about: 'source and message → deliveries', imports: ['message'], isPure: true },
+  conditions: {
+    about: "conditions on messages in CEL, and their translation from Segment's filter language",
+    imports: ['message'],
+    isPure: true,
+    packages: ['@marcbachmann/cel-js'],
+  },
+  routing: { about: 'source and message → deliveries', imports: ['message', 'conditions'], isPure: true },
   retry: {
     about: "the ladder of waits, and a delivery's state in the headers of its record",
     imports: ['message'],
@@ -73,7 +79,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
-    imports: ['address', 'message', 'retry'],
+    imports: ['address', 'message', 'retry', 'conditions'],
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
@@ -382,6 +388,10 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: 'what messages contain, read from Kafka for those who may see it',
         imports: ['start'],
       },
+      preview: {
+        about: 'what a filter of a destination does with messages, tried without a destination',
+        imports: [],
+      },
       operations: {
         about: 'what commands and the admin API do: destinations, replays, searches',
         imports: ['start', 'catalog'],
@@ -400,7 +410,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'catalog', 'content', 'operations', 'bulk', 'member', 'console'],
+        imports: ['start', 'catalog', 'content', 'preview', 'operations', 'bulk', 'member', 'console'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',
@@ -441,6 +451,10 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: '`sluice log`',
         imports: ['command'],
       },
+      filter: {
+        about: '`sluice filter`',
+        imports: ['command'],
+      },
       replay: {
         about: '`sluice replay`',
         imports: ['command'],
@@ -459,6 +473,7 @@ export const folders: Readonly<Record<string, Folder>> = {
           'sources',
           'destinations',
           'log',
+          'filter',
           'replay',
           'topics',
         ],

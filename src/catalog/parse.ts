@@ -207,8 +207,16 @@ function filterOf({
   types,
   events,
   historical,
+  sample,
+  condition,
 }: NonNullable<CatalogDefinition['destinations'][number]['filter']>): MessageFilter {
-  return { types, events, ...(historical === false && { historical }) }
+  return {
+    types,
+    events,
+    ...(historical === false && { historical }),
+    ...(sample !== undefined && { sample }),
+    ...(condition !== undefined && { condition }),
+  }
 }
 
 function buildHook(

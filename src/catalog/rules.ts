@@ -1,4 +1,5 @@
 import type { AddressPolicy } from '../address/policy.ts'
+import { readCondition } from '../conditions/condition.ts'
 import { autoPauseBreach } from './auto-pause.ts'
 import { expectBreaches } from './expected.ts'
 import type { Path } from './fault.ts'
@@ -65,12 +66,18 @@ export function checkRules(
   }
 }
 
-/** Reports names of events that have no effect, because no `track` passes the filter. */
+/**
+ * Reports a condition that can't be used, and names of events that have no effect, because no `track` passes
+ * the filter.
+ */
 function checkFilter(
   path: Path,
-  { types, events }: Readonly<Record<string, unknown>>,
+  { types, events, condition }: Readonly<Record<string, unknown>>,
   faults: FaultSink,
 ): void {
+  const conditionPath = [...path, 'condition']
+  const read = isString(condition) && !faults.has(conditionPath) ? readCondition(condition) : undefined
+  if (read?.ok === false) faults.add(conditionPath, read.fault)
   if (!Array.isArray(types) || events === undefined || types.includes('track')) return
   const places: Path[] = [
     [...path, 'types'],

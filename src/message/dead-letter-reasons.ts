@@ -91,6 +91,7 @@ const deliveryReasons = [
   'destination_off',
   'auto_paused',
   'dropped',
+  'filter_failed',
   'bad_retry_headers',
 ] as const
 

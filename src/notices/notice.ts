@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import { deadFromMs } from './pause-record.ts'
 
 /**
@@ -209,6 +210,8 @@ function adviceOf(notice: Notice): string {
     case 'paced':
       return "The endpoint takes messages more slowly than they come, or asks for pauses: they wait in its queue. Sluice makes as many requests at once as the endpoint was seen to take. Let it answer at once and work afterwards, or raise the destination's rateLimit. Raise maxInFlight only for an endpoint that takes more than 64 at once."
     case 'dead_letters':
+      if ((notice.counts[filterFailed] ?? 0) > 0)
+        return `The condition (filter.condition) of the destination can't be evaluated for some messages, which were not sent. See why with: sluice log search --destination ${destinationId} --failed. Correct it; then send what passes: sluice replay dead-letters --destination ${destinationId} --reason ${filterFailed}`
       return `See why with: sluice log search --destination ${destinationId} --failed. Mend that, then send them again: sluice replay dead-letters --destination ${destinationId}`
     case 'needs_backfill':
       return `Once the destination works, send it the present values: sluice audience backfill --space ${notice.spaceId} --destination ${destinationId} --with-left`
@@ -220,6 +223,9 @@ function adviceOf(notice: Notice): string {
       return `What waits is delivered, and new messages are sent again. If messages became dead letters meanwhile (notices.whileAutoPaused=dead-letter), send them: sluice replay dead-letters --destination ${destinationId} --reason auto_paused --from ${timeOf(deadFromMs(notice.sinceMs))}`
   }
 }
+
+/** The reason of dead letters of which one is told at once, because the customer's own condition fails. */
+export const filterFailed: DeadReason = 'filter_failed'
 
 /**
  * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers and

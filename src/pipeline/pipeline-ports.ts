@@ -95,12 +95,7 @@ export type ParkReason =
   | 'shutdown'
   | 'handover'
 
-export type NotRoutedReason =
-  | 'source_disabled'
-  | 'no_destination'
-  | 'destination_off'
-  | 'filtered_by_integrations'
-  | 'filtered_by_destination'
+export type NotRoutedReason = 'source_disabled' | 'no_destination' | SkipReason
 
 /**
  * The way in which a delivery came to its first try. `direct`: from its lane, without the bulkhead. `paced`:

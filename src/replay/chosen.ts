@@ -20,6 +20,7 @@ export type SourceRecord = WholeRecord & { readonly partition: number }
  * - `no_destination`: no destination is connected to the record's source.
  * - `filtered`: the message's `integrations` exclude webhooks, or the destination's filter excludes the
  *   message.
+ * - `filter_failed`: a condition of a filter can't be evaluated for the message.
  * - `too_large`: no topic accepts the record.
  * - `already_replayed`: another replay has sent the record, or is about to.
  */
@@ -34,6 +35,7 @@ export const leftOutReasons = [
   'source_off',
   'no_destination',
   'filtered',
+  'filter_failed',
   'too_large',
   'already_replayed',
 ] as const

@@ -5,13 +5,11 @@ import type { AdminCalls } from '../admin/server.ts'
 import { shareOf } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
-import { createPartitionReader, offsetRanges } from '../kafka/read/partition-reader.ts'
 import { eventData } from './content/event-data.ts'
-import { latestEvents } from './content/source-events.ts'
+import { readLatest } from './content/recent-events.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
 import { asked, type Log, notTold } from './replay-calls.ts'
-import { clientOf } from './start/ask-kafka.ts'
-import { kafkaSettings, topicNames } from './start/settings.ts'
+import { topicNames } from './start/settings.ts'
 
 /** How many readings of events may run at the same time. Each may read much of Kafka. */
 const readingsAtOnce = { most: 4, mostOfToken: 2, what: 'readings of events' }
@@ -37,16 +35,8 @@ export function contentCalls({
   const atOnce = new AtOnce(readingsAtOnce)
 
   async function read(sourceId: string, limit: number): Promise<AdminAnswer> {
-    const kafka = clientOf(kafkaSettings(config), { ...log, debug: () => undefined })
-    const { events: topic } = topicNames(config)
-    const reader = createPartitionReader(kafka, { keepsOpen: true })
-    try {
-      const ranges = await offsetRanges(kafka, topic, {})
-      const { events, lookedAt, isAll } = await latestEvents(reader, { topic, ranges, sourceId, limit })
-      return done({ events: await eventData(config, topic, events), lookedAt, isAll })
-    } finally {
-      await reader.stop()
-    }
+    const { events, lookedAt, isAll } = await readLatest(config, log, sourceId, limit)
+    return done({ events: await eventData(config, topicNames(config).events, events), lookedAt, isAll })
   }
 
   return {

@@ -1,3 +1,5 @@
+import { conditionOf } from '../conditions/condition.ts'
+import { MessageView } from '../conditions/message-view.ts'
 import { filtering, type MessageFilter } from '../message/message-filter.ts'
 import type { MessageKind } from '../message/message-schemas.ts'
 
@@ -23,17 +25,34 @@ export type Routed = {
   body?: Uint8Array
 }
 
-/** The reason why a connected destination doesn't get a message. Reasons are values of a metric label. */
-export type SkipReason = 'destination_off' | 'filtered_by_integrations' | 'filtered_by_destination'
+/**
+ * The reason why a connected destination doesn't get a message. Reasons are values of a metric label.
+ * `filtered_by_missing_field`: its condition reads a field that the message lacks, or that has another type.
+ * `filtered_by_sample`: the user of the message isn't in its sample.
+ */
+export type SkipReason =
+  | 'destination_off'
+  | 'filtered_by_integrations'
+  | 'filtered_by_destination'
+  | 'filtered_by_missing_field'
+  | 'filtered_by_sample'
 
 /** A connected destination that doesn't get a message. */
 export type Skipped<D extends Routable> = { readonly destination: D; readonly reason: SkipReason }
 
+/** A connected destination whose condition can't be evaluated for a message. `detail` says why. */
+export type Failed<D extends Routable> = { readonly destination: D; readonly detail: string }
+
 /**
  * The result of routing. `to`: the destinations that get the message; it may be the given list itself.
- * `skipped`: all other destinations. One that is off always has `destination_off`.
+ * `failed`: those of which it isn't known whether they should get it. `skipped`: all other destinations. One
+ * that is off always has `destination_off`.
  */
-export type Route<D extends Routable> = { to: readonly D[]; skipped: readonly Skipped<D>[] }
+export type Route<D extends Routable> = {
+  to: readonly D[]
+  skipped: readonly Skipped<D>[]
+  failed: readonly Failed<D>[]
+}
 
 const noneSkipped: readonly never[] = Object.freeze([])
 
@@ -45,25 +64,67 @@ const noneSkipped: readonly never[] = Object.freeze([])
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
   const isForbidden = message.type !== 'delete' && !allowsWebhooks(message.integrations)
-  if (!isForbidden && takeAll(destinations)) return { to: destinations, skipped: noneSkipped }
-  const { type, body } = message
-  const passes = isForbidden || body === undefined ? undefined : filtering(type, body)
+  if (!isForbidden && takeAll(destinations))
+    return { to: destinations, skipped: noneSkipped, failed: noneSkipped }
+  const judge = isForbidden ? undefined : filterJudge(message)
   const to: D[] = []
   const skipped: Skipped<D>[] = []
+  const failed: Failed<D>[] = []
   for (const destination of destinations) {
     const { state, filter } = destination
     if (state === 'off') skipped.push({ destination, reason: 'destination_off' })
     else if (isForbidden) skipped.push({ destination, reason: 'filtered_by_integrations' })
-    else if (filter === undefined || (passes?.(filter) ?? true)) to.push(destination)
-    else skipped.push({ destination, reason: 'filtered_by_destination' })
+    else {
+      const said = filter === undefined ? passes : (judge?.(filter) ?? passes)
+      if (said.kind === 'passes') to.push(destination)
+      else if (said.kind === 'skipped') skipped.push({ destination, reason: said.reason })
+      else failed.push({ destination, detail: said.detail })
+    }
   }
-  return { to, skipped }
+  return { to, skipped, failed }
 }
 
 /** Returns true if no destination is off or has a filter, which is the usual case. */
 function takeAll(destinations: readonly Routable[]): boolean {
   for (const { state, filter } of destinations) if (state === 'off' || filter !== undefined) return false
   return true
+}
+
+/** What a filter says about a message. */
+export type FilterSaid =
+  | { readonly kind: 'passes' }
+  | { readonly kind: 'skipped'; readonly reason: SkipReason; readonly detail: string }
+  | { readonly kind: 'failed'; readonly detail: string }
+
+const passes: FilterSaid = { kind: 'passes' }
+const excluded: FilterSaid = { kind: 'skipped', reason: 'filtered_by_destination', detail: '' }
+const unsampled: FilterSaid = { kind: 'skipped', reason: 'filtered_by_sample', detail: '' }
+
+/**
+ * Returns a function that says whether a filter lets the message pass. The message is parsed at most once for
+ * all filters, and only if one of them has a condition. Returns `undefined` if no filter applies to it.
+ */
+export function filterJudge({ type, body }: Routed): ((filter: MessageFilter) => FilterSaid) | undefined {
+  if (body === undefined || type === 'delete') return undefined
+  const filtered = filtering(type, body)
+  let view: MessageView | undefined
+  return (filter) => {
+    const said = filtered(filter)
+    if (said !== 'passes') return said === 'unsampled' ? unsampled : excluded
+    if (filter.condition === undefined) return passes
+    const { condition } = filter
+    const judged = conditionOf(condition).of((view ??= new MessageView(body)))
+    switch (judged.kind) {
+      case 'matches':
+        return passes
+      case 'differs':
+        return excluded
+      case 'lacks':
+        return { kind: 'skipped', reason: 'filtered_by_missing_field', detail: judged.detail }
+      case 'failed':
+        return { kind: 'failed', detail: judged.detail }
+    }
+  }
 }
 
 /**

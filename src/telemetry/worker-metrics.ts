@@ -36,7 +36,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     notRouted: new TallyCounter({
       name: 'sluice_not_routed_total',
-      help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off, filtered_by_integrations and filtered_by_destination count destinations. The other reasons count messages.',
+      help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off and all that begin with filtered_by count destinations. The other reasons count messages. filtered_by_missing_field: the condition of the destination reads a field that the message lacks, or that has another type.',
       labelNames: ['reason'],
       registers,
     }),

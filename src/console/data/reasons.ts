@@ -41,6 +41,10 @@ const explained: Readonly<Record<DeadReason, Explained>> = {
     means: 'Somebody gave up what waited for the destination. Audit says who.',
     todo: 'Replay, if it should be sent after all.',
   },
+  filter_failed: {
+    means: 'The condition of the destination can not be evaluated for this message.',
+    todo: 'Correct filter.condition of the destination. Then replay: what passes it is sent.',
+  },
   bad_retry_headers: {
     means: 'The headers of its record on a retry topic cannot be read.',
     todo: 'Look who else writes to the retry topics. Then replay.',
