@@ -51,7 +51,16 @@ const parts: Readonly<Record<string, Folder>> = {
     isPure: true,
     packages: ['@marcbachmann/cel-js'],
   },
-  routing: { about: 'source and message → deliveries', imports: ['message', 'conditions'], isPure: true },
+  shape: {
+    about: "requests that mappings make of messages, in the form of Segment's mapping-kit",
+    imports: ['conditions'],
+    isPure: true,
+  },
+  routing: {
+    about: 'source and message → deliveries',
+    imports: ['message', 'conditions', 'shape'],
+    isPure: true,
+  },
   retry: {
     about: "the ladder of waits, and a delivery's state in the headers of its record",
     imports: ['message'],
@@ -79,11 +88,11 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
-    imports: ['address', 'message', 'retry', 'conditions'],
+    imports: ['address', 'message', 'retry', 'conditions', 'shape'],
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
-    imports: ['address', 'async', 'catalog', 'secrets'],
+    imports: ['address', 'async', 'catalog', 'secrets', 'shape'],
     packages: ['undici'],
     rooms: {
       outcomes: {
@@ -280,7 +289,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',
-    imports: ['async', 'delivery', 'message', 'retry', 'routing'],
+    imports: ['async', 'delivery', 'message', 'retry', 'routing', 'shape'],
   },
   'delivery-log': {
     about: 'the delivery log: writes it to the topic `attempts`, indexes it, and answers searches',

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { conditionLimits } from '../conditions/limits.ts'
 import { messageKinds } from '../message/message-schemas.ts'
+import { mappingsSchema } from '../shape/mapping-schema.ts'
 import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { idPattern } from './entry-id.ts'
@@ -207,6 +208,7 @@ const destination = Type.Object(
         },
       ),
     ),
+    mappings: Type.Optional(mappingsSchema),
     sharedSecret: Type.Optional(
       Type.String({
         minLength: 1,

@@ -6,6 +6,8 @@ import type { Path } from './fault.ts'
 import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from './hook-rules.ts'
 import { readHookUrl } from './hook-url.ts'
 import { hostBreach } from './host-rules.ts'
+import { mappingFaults } from '../shape/faults.ts'
+import { readMappings } from '../shape/mapping-schema.ts'
 import { isString, listOf, recordOf } from './plain-data.ts'
 import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, literalVariables, type Variables } from './variables.ts'
@@ -59,6 +61,7 @@ export function checkRules(
     checkSigning(path, destination, check)
     checkFilter([...path, 'filter'], recordOf(destination['filter']), faults)
     checkFilterSources(path, destination, kinds, faults)
+    checkMappings([...path, 'mappings'], destination['mappings'], faults)
     const autoPausePath = [...path, 'autoPause']
     const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
     if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
@@ -89,6 +92,18 @@ function checkFilter(
     problem: 'has no effect, because types lacks track',
     advice: 'add track to types, or remove events',
   })
+}
+
+/** Reports what the schema of mappings can't say. Those that break the schema aren't looked at. */
+function checkMappings(path: Path, mappings: unknown, faults: FaultSink): void {
+  if (mappings === undefined || faults.has(path)) return
+  for (const [index, mapping] of (readMappings(mappings) ?? []).entries()) {
+    for (const fault of mappingFaults(mapping)) faults.add([...path, index, ...fault.path], fault)
+    for (const name of Object.keys(mapping.headers ?? {})) {
+      const breach = headerNameBreach(name)
+      if (breach !== undefined) faults.add([...path, index, 'headers', name], breach)
+    }
+  }
 }
 
 /** Reports a filter that has no effect, because the destination has sources of audiences only. */

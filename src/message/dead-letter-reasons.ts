@@ -92,6 +92,7 @@ const deliveryReasons = [
   'auto_paused',
   'dropped',
   'filter_failed',
+  'mapping_failed',
   'bad_retry_headers',
 ] as const
 

@@ -210,6 +210,8 @@ function adviceOf(notice: Notice): string {
     case 'paced':
       return "The endpoint takes messages more slowly than they come, or asks for pauses: they wait in its queue. Sluice makes as many requests at once as the endpoint was seen to take. Let it answer at once and work afterwards, or raise the destination's rateLimit. Raise maxInFlight only for an endpoint that takes more than 64 at once."
     case 'dead_letters':
+      if ((notice.counts[mappingFailed] ?? 0) > 0)
+        return `A mapping of the destination makes no request of some messages. See why with: sluice log search --destination ${destinationId} --failed. Correct it; then send them: sluice replay dead-letters --destination ${destinationId} --reason ${mappingFailed}`
       if ((notice.counts[filterFailed] ?? 0) > 0)
         return `The condition (filter.condition) of the destination can't be evaluated for some messages, which were not sent. See why with: sluice log search --destination ${destinationId} --failed. Correct it; then send what passes: sluice replay dead-letters --destination ${destinationId} --reason ${filterFailed}`
       return `See why with: sluice log search --destination ${destinationId} --failed. Mend that, then send them again: sluice replay dead-letters --destination ${destinationId}`
@@ -224,8 +226,11 @@ function adviceOf(notice: Notice): string {
   }
 }
 
-/** The reason of dead letters of which one is told at once, because the customer's own condition fails. */
-export const filterFailed: DeadReason = 'filter_failed'
+const filterFailed: DeadReason = 'filter_failed'
+const mappingFailed: DeadReason = 'mapping_failed'
+
+/** The reasons of dead letters of which one is told at once, because the customer's own rules fail. */
+export const urgentReasons: readonly DeadReason[] = [filterFailed, mappingFailed]
 
 /**
  * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers and

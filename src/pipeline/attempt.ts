@@ -5,6 +5,8 @@ import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { heldUntil } from '../delivery/outcomes/retry-after.ts'
 import type { Exchange, Sender } from '../delivery/send/sender.ts'
 import type { NamedMessage } from '../delivery/request-headers.ts'
+import { ownRequest } from '../delivery/own-request.ts'
+import type { Shaped } from '../shape/shaper.ts'
 import { isOwnFault, type OwnFault } from '../delivery/outcomes/outcome.ts'
 import { judge, type Verdict } from '../delivery/outcomes/verdict.ts'
 import type { HookResult } from './decision.ts'
@@ -101,6 +103,8 @@ type AttemptParts<D> = {
 
 export type Attempted = NamedMessage & {
   readonly body: Uint8Array
+  /** What a mapping has made of the message. `undefined`: it is sent as it is. */
+  readonly shaped?: Shaped | undefined
   readonly isAbandoned: boolean
   /** The trace of the delivery; `undefined` if tracing is off. */
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
@@ -201,19 +205,22 @@ export class Attempt<D extends Attempted> {
     // contain the time, and because a secret may have ended since the start.
     const isLater = way === 'paced' || this.#isFailover
     const headers = isLater ? this.#headersAt(now()) : (this.#headers ??= this.#headersAt(startedMs))
-    const { trace } = delivery
+    const { trace, shaped } = delivery
     sender.post(
       hook.target,
-      delivery.body,
+      shaped === undefined ? delivery.body : shaped.body,
       trace === undefined ? headers : trace.posting(hook, headers),
       exchange,
+      shaped && ownRequest(hook.target, shaped),
     )
   }
 
   /** Returns the headers that a request has in addition to the headers of its hook. */
   #headersAt(nowMs: number): readonly string[] {
     const { delivery, endpoint } = this.#parts
-    const headers = endpoint.headersOf(delivery, nowMs)
+    const { shaped, messageId, attempts } = delivery
+    const sent = shaped === undefined ? delivery : { messageId, attempts, body: shaped.body }
+    const headers = endpoint.headersOf(sent, nowMs)
     return delivery.replayJob === '' ? headers : [...headers, 'X-Sluice-Replay', delivery.replayJob]
   }
 

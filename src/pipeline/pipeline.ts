@@ -108,7 +108,7 @@ class DeliveryPipeline implements Pipeline {
     }
     const judging = new Judging({ ...shared, backfillNeeds, exits })
     this.#lineUp = new LineUp({ ...shared, exits, judging, groupShare: this.#groupShare })
-    this.#turns = new Turns({ ...shared, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
+    this.#turns = new Turns({ ...shared, exits, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
     this.#refill = queue && new Refill({ ...shared, queue })
     this.rates = ratesOf({ ...shared, groupShare: this.#groupShare })
   }

@@ -8,10 +8,12 @@ import { Conclusion } from './conclusion.ts'
 import { idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import { forgetEditedHooks } from './edited-hooks.ts'
+import type { Exits } from './exits.ts'
 import type { Judging } from './judging.ts'
 import type { LineUp } from './line-up.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 import type { Parking } from './parking.ts'
+import { describeMappingFault, outgoing } from './shaping.ts'
 import type { StoppedUnits } from './stopped-units.ts'
 import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
 
@@ -25,6 +27,7 @@ type TurnsOptions = Pick<
   readonly bulkhead: Bulkhead
   readonly orderingKeys: OrderingKeys<Delivery>
   readonly stopped: StoppedUnits
+  readonly exits: Exits
   readonly parking: Parking
   readonly judging: Judging
   readonly lineUp: LineUp
@@ -108,8 +111,43 @@ export class Turns {
       return
     }
     const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
-    if (pauseMs === undefined) this.#attempt(delivery, endpoint, plan, startedMs)
-    else this.#pause(delivery, pauseMs)
+    if (pauseMs !== undefined) this.#pause(delivery, pauseMs)
+    else if (this.#shape(delivery, definition)) this.#attempt(delivery, endpoint, plan, startedMs)
+  }
+
+  /** Decides what the delivery sends. If it sends nothing, ends it and returns false. */
+  #shape(delivery: Delivery, definition: DestinationDefinition): boolean {
+    const decided = outgoing(delivery, definition)
+    switch (decided.kind) {
+      case 'plain':
+        delivery.shape(undefined, '')
+        return true
+      case 'shaped':
+        delivery.shape(decided.shaped, decided.shaper.text)
+        return true
+      case 'none':
+        this.#lanes.finished(delivery)
+        this.#filter(delivery)
+        return false
+      case 'failed':
+        this.#lanes.finished(delivery)
+        this.#options.exits.deadLetter(
+          delivery,
+          decided.reason,
+          describeMappingFault(decided.reason, decided.detail),
+        )
+        return false
+    }
+  }
+
+  /** Ends a delivery for whose message the mappings have been edited away since it was routed. */
+  #filter(delivery: Delivery): void {
+    const { observer, exits } = this.#options
+    const { destinationId, sourceId, messageId, kind, pending } = delivery
+    const reason = 'filtered_by_destination'
+    observer.notRouted(reason)
+    observer.filtered?.(reason, { destinationId, sourceId, messageId, kind }, pending.record)
+    exits.settle(delivery)
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { MessageFilter } from '../message/message-filter.ts'
 import type { MessageLimits } from '../message/limits.ts'
+import type { Routable } from '../routing/route.ts'
 import type { OutboundRecord, WholeRecord } from '../message/records.ts'
 import type { Selection } from './selection.ts'
 
@@ -62,6 +63,7 @@ export type ReplayDestination = {
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly sources: readonly string[]
   readonly filter?: MessageFilter | undefined
+  readonly mappings?: Routable['mappings']
 }
 
 export type ReplayTopics = {

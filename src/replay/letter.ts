@@ -60,6 +60,8 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
         hookContents: undefined,
         lastOutcome: '',
         replayJob: choice.jobId,
+        // A new try is made by the mapping that the destination has then.
+        mapping: undefined,
       }),
     },
   )

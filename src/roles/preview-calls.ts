@@ -73,6 +73,6 @@ function answered(body: unknown, messages: readonly Tried[], { message: limits }
 
 /** The fields of a body that make a rule. */
 function ruleOf(body: unknown): Rule {
-  const { filter } = recordOf(body)
-  return { ...(filter !== undefined && { filter }) }
+  const { filter, mappings } = recordOf(body)
+  return { ...(filter !== undefined && { filter }), ...(mappings !== undefined && { mappings }) }
 }

@@ -1,7 +1,9 @@
-import { conditionOf } from '../conditions/condition.ts'
+import { conditionOf, type Said } from '../conditions/condition.ts'
 import { MessageView } from '../conditions/message-view.ts'
 import { filtering, type MessageFilter } from '../message/message-filter.ts'
 import type { MessageKind } from '../message/message-schemas.ts'
+import { chooseMapping } from '../shape/choice.ts'
+import type { Mapping } from '../shape/definition.ts'
 
 /**
  * The fields of a destination that routing needs. Messages are also routed to a destination that is `paused`
@@ -11,6 +13,8 @@ export type Routable = {
   id: string
   state: 'on' | 'off' | 'paused' | 'auto_paused'
   filter?: MessageFilter | undefined
+  /** Those of which one must be for the message. `undefined`: there are none, and all messages are sent. */
+  mappings?: readonly Mapping[] | undefined
 }
 
 /** The fields of a message that routing needs. */
@@ -66,16 +70,16 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
   const isForbidden = message.type !== 'delete' && !allowsWebhooks(message.integrations)
   if (!isForbidden && takeAll(destinations))
     return { to: destinations, skipped: noneSkipped, failed: noneSkipped }
-  const judge = isForbidden ? undefined : filterJudge(message)
+  const judge = isForbidden ? undefined : judgeOf(message)
   const to: D[] = []
   const skipped: Skipped<D>[] = []
   const failed: Failed<D>[] = []
   for (const destination of destinations) {
-    const { state, filter } = destination
+    const { state } = destination
     if (state === 'off') skipped.push({ destination, reason: 'destination_off' })
     else if (isForbidden) skipped.push({ destination, reason: 'filtered_by_integrations' })
     else {
-      const said = filter === undefined ? passes : (judge?.(filter) ?? passes)
+      const said = judge?.(destination) ?? passes
       if (said.kind === 'passes') to.push(destination)
       else if (said.kind === 'skipped') skipped.push({ destination, reason: said.reason })
       else failed.push({ destination, detail: said.detail })
@@ -84,13 +88,14 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
   return { to, skipped, failed }
 }
 
-/** Returns true if no destination is off or has a filter, which is the usual case. */
+/** Returns true if no destination is off or has a filter or mappings, which is the usual case. */
 function takeAll(destinations: readonly Routable[]): boolean {
-  for (const { state, filter } of destinations) if (state === 'off' || filter !== undefined) return false
+  for (const { state, filter, mappings } of destinations)
+    if (state === 'off' || filter !== undefined || mappings !== undefined) return false
   return true
 }
 
-/** What a filter says about a message. */
+/** What the filter and the mappings of a destination say about a message. */
 export type FilterSaid =
   | { readonly kind: 'passes' }
   | { readonly kind: 'skipped'; readonly reason: SkipReason; readonly detail: string }
@@ -101,29 +106,43 @@ const excluded: FilterSaid = { kind: 'skipped', reason: 'filtered_by_destination
 const unsampled: FilterSaid = { kind: 'skipped', reason: 'filtered_by_sample', detail: '' }
 
 /**
- * Returns a function that says whether a filter lets the message pass. The message is parsed at most once for
- * all filters, and only if one of them has a condition. Returns `undefined` if no filter applies to it.
+ * Returns a function that says whether the filter of a destination lets the message pass, and whether one of
+ * its mappings is for it. The message is parsed at most once for all destinations, and only if one of them has
+ * a condition. Returns `undefined` if all destinations get the message.
  */
-export function filterJudge({ type, body }: Routed): ((filter: MessageFilter) => FilterSaid) | undefined {
+export function judgeOf({
+  type,
+  body,
+}: Routed): ((destination: Pick<Routable, 'filter' | 'mappings'>) => FilterSaid) | undefined {
   if (body === undefined || type === 'delete') return undefined
   const filtered = filtering(type, body)
   let view: MessageView | undefined
-  return (filter) => {
-    const said = filtered(filter)
-    if (said !== 'passes') return said === 'unsampled' ? unsampled : excluded
-    if (filter.condition === undefined) return passes
-    const { condition } = filter
-    const judged = conditionOf(condition).of((view ??= new MessageView(body)))
-    switch (judged.kind) {
-      case 'matches':
-        return passes
-      case 'differs':
-        return excluded
-      case 'lacks':
-        return { kind: 'skipped', reason: 'filtered_by_missing_field', detail: judged.detail }
-      case 'failed':
-        return { kind: 'failed', detail: judged.detail }
+  return ({ filter, mappings }) => {
+    if (filter !== undefined) {
+      const said = filtered(filter)
+      if (said !== 'passes') return said === 'unsampled' ? unsampled : excluded
+      if (filter.condition !== undefined) {
+        const judged = saidBy(conditionOf(filter.condition).of((view ??= new MessageView(body))))
+        if (judged.kind !== 'passes') return judged
+      }
     }
+    if (mappings === undefined || mappings.some(({ condition }) => condition === undefined)) return passes
+    const choice = chooseMapping(mappings, (view ??= new MessageView(body)))
+    if (choice.kind === 'failed') return choice
+    return choice.kind === 'none' ? excluded : passes
+  }
+}
+
+function saidBy(judged: Said): FilterSaid {
+  switch (judged.kind) {
+    case 'matches':
+      return passes
+    case 'differs':
+      return excluded
+    case 'lacks':
+      return { kind: 'skipped', reason: 'filtered_by_missing_field', detail: judged.detail }
+    case 'failed':
+      return { kind: 'failed', detail: judged.detail }
   }
 }
 

@@ -17,7 +17,8 @@ export async function testFilter(
   const messages = await readMessages(file)
   const tried = messages.map((text) => ({ value: Buffer.from(text), atMs }))
   const results = previewOf(rule.destination, tried, config.message)
-  if (asJson) return results.map((result) => JSON.stringify(result))
+  if (asJson)
+    return results.map(({ messageId, result, detail }) => JSON.stringify({ messageId, result, detail }))
   return [...results.map(lineOf), summaryOf(results)]
 }
 
@@ -34,6 +35,7 @@ const words: Readonly<Record<PreviewResult, string>> = {
   missing_field: 'does not pass: it lacks a field of the condition, or one has another type',
   not_sampled: 'does not pass: its user is not in the sample',
   failed: 'becomes a dead letter (filter_failed): the condition can not be evaluated',
+  mapping_failed: 'becomes a dead letter (mapping_failed): the mapping makes no request of it',
   refused: 'goes to no destination: it has a fault',
 }
 

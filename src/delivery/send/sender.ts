@@ -40,6 +40,14 @@ export type Target = {
   connections?: HookPool | undefined
 }
 
+/** What is different in a request of a target's: its method, its path with the query, and its headers. */
+export type OwnRequest = {
+  readonly method: 'POST' | 'PUT' | 'PATCH'
+  readonly path: string
+  /** They take the place of the target's headers: name, value, name, value. */
+  readonly headers: string[]
+}
+
 /** The receiver of a request's result. `answered` is called once, and then `released` is called once. */
 export type Exchange = {
   /** The id of the message's user, which is masked in a kept answer. */
@@ -60,12 +68,18 @@ export type Sender = {
   /**
    * Posts `body` at once. The sender has no queue, because the caller limits the number of requests in
    * flight. So no part of the request's deadline is spent in a queue. `ownHeaders` are those that only this
-   * request has: name, value, name, value.
+   * request has: name, value, name, value. `own` is what else is different in it.
    *
    * If a reused connection is lost before a byte of an answer has come, the request is sent again at once on
    * a new connection. The deadline stays the same.
    */
-  post(target: Target, body: Uint8Array, ownHeaders: readonly string[], exchange: Exchange): void
+  post(
+    target: Target,
+    body: Uint8Array,
+    ownHeaders: readonly string[],
+    exchange: Exchange,
+    own?: OwnRequest,
+  ): void
   /** Closes all sockets at once, without waiting for anything. */
   close(): Promise<void>
 }
@@ -161,9 +175,11 @@ export function createSender({
   }
 
   return {
-    post(target, body, ownHeaders, exchange) {
-      const headers = ownHeaders.length === 0 ? target.headers : target.headers.concat(ownHeaders)
-      const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
+    post(target, body, ownHeaders, exchange, own) {
+      const { path, headers: base } = own ?? target
+      const method = own === undefined ? 'POST' : own.method
+      const headers = ownHeaders.length === 0 ? base : base.concat(ownHeaders)
+      const request: Dispatcher.DispatchOptions = { path, method, headers, body }
       const pool = poolOf(target)
       const kept = keptOf(keptAnswerBytes, target, ownHeaders, exchange)
       pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))

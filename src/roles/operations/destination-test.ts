@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { type AddressPolicy, createAddressPolicy } from '../../address/policy.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
+import { ownRequest } from '../../delivery/own-request.ts'
 import { createEndpoints, type Endpoint, type EndpointHook } from '../../delivery/endpoint.ts'
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
 import type { Sender } from '../../delivery/send/sender.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
+import { outgoingOf } from '../../shape/choice.ts'
+import type { Shaped } from '../../shape/shaper.ts'
 import { createPlainOutbound } from '../start/outbound.ts'
 import { someOf } from '../start/progress.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
@@ -70,10 +73,19 @@ export async function testDestination(
   const entered = enter(value, origin, config.message)
   if (!entered.ok) return refusal('invalid', `${entered.reason}: ${entered.detail}`)
   const { message } = entered
+  const outgoing = outgoingOf(destination.mappings, {
+    body: message.body,
+    isOwed: message.type === 'delete',
+  })
+  if (outgoing.kind === 'none')
+    return refusal('invalid', `No mapping of ${destinationId} is for this message: give another one.`)
+  if (outgoing.kind === 'failed')
+    return refusal('invalid', `The mapping of ${destinationId} makes no request of it: ${outgoing.detail}.`)
+  const shaped = outgoing.kind === 'shaped' ? outgoing.shaped : undefined
   const outbound = createPlainOutbound(config)
   try {
     const { sender } = outbound
-    const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message })))
+    const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message, shaped })))
     const { timeoutMs, allowAddresses } = config.delivery
     const policy = createAddressPolicy(allowAddresses)
     return { ok: true, value: { destination, message, trials, timeoutMs, policy } }
@@ -99,21 +111,30 @@ function madeMessage(now: string): object {
   }
 }
 
-type TrialParts = { sender: Sender; endpoint: Endpoint; hook: EndpointHook; message: Entered }
+type TrialParts = {
+  sender: Sender
+  endpoint: Endpoint
+  hook: EndpointHook
+  message: Entered
+  /** What a mapping has made of the message. */
+  shaped: Shaped | undefined
+}
 
-function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookTrial> {
+function tryHook({ sender, endpoint, hook, message, shaped }: TrialParts): Promise<HookTrial> {
   const { target, refusal: detail } = hook
   if (detail !== undefined)
     return Promise.resolve({ hook, outcome: { kind: 'request', detail }, durationMs: 0 })
   const key = partitionKey(JSON.parse(message.body.toString()))
   const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
-  const headers = [...endpoint.headersOf({ ...message, attempts: 1 }, Date.now()), ...testHeader]
+  const body = shaped === undefined ? message.body : shaped.body
+  const headers = [...endpoint.headersOf({ ...message, body, attempts: 1 }, Date.now()), ...testHeader]
   return new Promise((resolve) => {
-    sender.post(target, message.body, headers, {
+    const exchange = {
       userId,
-      answered: (outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
+      answered: (outcome: Outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
       released: () => undefined,
-    })
+    }
+    sender.post(target, body, headers, exchange, shaped && ownRequest(target, shaped))
   })
 }

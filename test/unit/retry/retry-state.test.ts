@@ -6,7 +6,9 @@ import {
   decodeRetryState,
   encodeRetryState,
   salvageRetryHeaders,
+  undecidedMapping,
 } from '../../../src/retry/retry-state.ts'
+import { mappingLimits } from '../../../src/shape/limits.ts'
 
 const state: RetryState = {
   sourceId: 'shop',
@@ -31,6 +33,7 @@ const state: RetryState = {
   isUncertain: true,
   isDelivered: true,
   replayJob: '20260723-101500-3f9a2c',
+  mapping: '{"method":"PUT"}',
 }
 const good = encodeRetryState(state)
 const names = Object.keys(good)
@@ -46,7 +49,10 @@ const optional = new Set([
   'uncertain',
   'delivered',
   'replay-job',
+  'mapping',
 ])
+/** The headers that are whole numbers, or 1. */
+const numbers = ['rung', 'waits', 'attempts', 'first-seen', 'expires-at', 'uncertain', 'delivered']
 const required = names.filter((name) => !optional.has(name))
 /** The room for headers in the records of retry topics, in bytes. `maxRetryRecordBytes` includes it. */
 const headersBytes = 64 * 1024
@@ -127,6 +133,18 @@ test.each<[string, Partial<RetryState>]>([
   expect(decoded).toMatchObject({ ok: true, state: { hookContents: new Map([['a', '0123456789ab']]) } })
 })
 
+describe('the mapping of the first try', () => {
+  const mappingOf = (changed: Partial<RetryState>) => encodeRetryState({ ...state, ...changed })['mapping']
+
+  test('is carried once there was a try', () => {
+    expect(mappingOf({ mapping: '{}' })).toBe('{}')
+    expect(mappingOf({ mapping: '{}', attempts: 0 })).toBeUndefined()
+    expect(mappingOf({ mapping: undecidedMapping })).toBe(undecidedMapping)
+    expect(mappingOf({ mapping: undecidedMapping, attempts: 0 })).toBeUndefined()
+    expect(mappingOf({ mapping: '' })).toBeUndefined()
+  })
+})
+
 describe('beside workers of an earlier version', () => {
   const { 'hook-contents': contents, ...known } = good
 
@@ -168,6 +186,7 @@ test('the largest that can be carried has room in a topic', () => {
     lastOutcome: '漢'.repeat(5_000),
     origin: { topic: 't'.repeat(249), partition: 1_000, offset: Number.MAX_SAFE_INTEGER },
     replayJob: 'j'.repeat(64),
+    mapping: 'm'.repeat(mappingLimits.bytes),
     property: {
       userId: '\u0001'.repeat(1_000),
       spaceId: longId,
@@ -199,6 +218,8 @@ describe('a fault is named:', () => {
   test.each(names)('%s is too long', (name) => {
     const larger: Record<string, number> = {
       'replay-job': 64,
+      ...Object.fromEntries(numbers.map((number) => [number, 64])),
+      mapping: 5_120,
       'failed-hooks': 16_384,
       'not-before': 16_384,
       'hook-contents': 1_536,
