@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { produce, readAll } from '../support/kafka.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { type Scene, setScene } from './scene.ts'
+
+// What customers decide about their messages, from Kafka to a real server: conditions and samples.
+
+let receiver: Receiver
+let scene: Scene
+let worker: SluiceProcess
+
+beforeAll(async () => {
+  receiver = await startReceiver(answer(200))
+  scene = await setScene({
+    catalog: catalogOf('int(properties.size) > 40'),
+    variables: {
+      SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1',
+      SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
+      SLUICE_HTTP_PORT: '0',
+    },
+  })
+  worker = await startSluice(scene.variables)
+})
+
+afterAll(async () => {
+  await worker?.kill()
+  scene?.close()
+  await receiver?.stop()
+})
+
+function catalogOf(ofSizes: string) {
+  const hook = (id: string) => [{ url: `${receiver.origin}/${id}` }]
+  const destination = (id: string, filter?: object) => ({
+    id,
+    sources: ['shop'],
+    hooks: hook(id),
+    ...(filter && { filter }),
+  })
+  return {
+    sources: [{ id: 'shop' }],
+    destinations: [
+      destination('all'),
+      destination('rich', { condition: 'event.glob("Order *") && properties.total > 100' }),
+      destination('carts', { events: ['Cart *'] }),
+      destination('some', { sample: { percent: 50 } }),
+      destination('sizes', { condition: ofSizes }),
+    ],
+  }
+}
+
+const users = Array.from({ length: 40 }, (_, at) => `user-${at}`)
+const messages = [
+  { messageId: 'rich', event: 'Order Completed', properties: { total: 200, size: '42' } },
+  { messageId: 'poor', event: 'Order Completed', properties: { total: 2, size: '38' } },
+  { messageId: 'cart', event: 'Cart Viewed', properties: { size: 'large' } },
+  ...users.map((userId) => ({ messageId: userId, event: 'Seen', userId })),
+].map((message) => ({ type: 'track', userId: 'u1', ...message }))
+
+/** Returns the ids of the messages that came to a destination. */
+function cameTo(id: string): string[] {
+  return receiver.requestsTo(`/${id}`).map(({ body }) => JSON.parse(String(body)).messageId)
+}
+
+test('each destination gets what its filter lets pass, and others are not touched', async () => {
+  await produce(
+    `${scene.prefix}events`,
+    messages.map((message) => ({
+      key: message.userId,
+      value: JSON.stringify(message),
+      headers: { 'source-id': 'shop' },
+    })),
+  )
+  await until('all is committed', async () => (await scene.lag()) === 0)
+  expect(cameTo('all').toSorted()).toEqual(messages.map(({ messageId }) => messageId).toSorted())
+  expect(cameTo('rich')).toEqual(['rich'])
+  // Names of events concern track messages only, and these all are.
+  expect(cameTo('carts')).toEqual(['cart'])
+  expect(cameTo('sizes')).toEqual(['rich'])
+  const ofUsers = cameTo('some').filter((id) => id.startsWith('user-'))
+  expect(ofUsers.length).toBeGreaterThan(5)
+  expect(ofUsers.length).toBeLessThan(35)
+  // What a destination without a filter gets is the message in its canonical form, byte for byte.
+  for (const { body } of receiver.requestsTo('/all'))
+    expect(String(body)).toBe(JSON.stringify(JSON.parse(String(body))))
+})
+
+test('what is not sent is counted by its reason', async () => {
+  const count = (reason: string) => worker.metric(`sluice_not_routed_total{reason="${reason}"}`)
+  // Of `rich`, the cart and the 40 seen differ in their event, and of `sizes`, the 40 lack the size.
+  expect(await count('filtered_by_missing_field')).toBe(40)
+  expect(await count('filtered_by_sample')).toBe(messages.length - cameTo('some').length)
+  expect(await count('filtered_by_destination')).toBeGreaterThan(80)
+})
+
+test('a message of which a condition can not be said is a dead letter, and is sent after a correction', async () => {
+  const letters = await until('it is a dead letter', async () => {
+    const all = await readAll(`${scene.prefix}dead-letters`)
+    return all.length > 0 ? all : undefined
+  })
+  expect(letters.map(({ headers }) => [headers['message-id'], headers['reason'], headers['destination-id']])).toEqual([
+    ['cart', 'filter_failed', 'sizes'],
+  ])
+  const replay = ['replay', 'dead-letters', '--destination', 'sizes', '--reason', 'filter_failed']
+  // By the condition that failed, it is left out again, and stays where it is.
+  const again = await runToEnd([...replay, '--dry-run'], scene.variables)
+  expect(again.stdout).toContain('filter_failed')
+  scene.catalog.rewrite(catalogOf('properties.size == "large" || int(properties.size) > 40'))
+  // The worker that replays may not have read the edit yet: then it leaves the message out once more.
+  await until('it came', async () => {
+    await runToEnd(replay, scene.variables)
+    return cameTo('sizes').includes('cart')
+  })
+  expect(cameTo('sizes').toSorted()).toEqual(['cart', 'rich'])
+})
