@@ -1,10 +1,35 @@
 import { enter } from '../../src/message/enter.ts'
 import type { Entered } from '../../src/message/entered.ts'
 import { route, type Routable } from '../../src/routing/route.ts'
+import { outgoingOf } from '../../src/shape/choice.ts'
+import type { Mapping } from '../../src/shape/definition.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
+
+/** A mapping with ten fields, as customers write them. */
+const tenFields: readonly Mapping[] = [
+  {
+    body: {
+      event: { '@path': '$.event' },
+      user: { '@path': '$.userId' },
+      total: { '@path': '$.properties.total' },
+      currency: { '@case': { operator: 'lower', value: { '@path': '$.properties.currency' } } },
+      text: { '@template': '{{event}} by {{userId}}' },
+      id: { '@replace': { pattern: '-', replacement: '', value: { '@path': '$.messageId' } } },
+      ip: { '@if': { exists: { '@path': '$.context.ip' }, then: { '@path': '$.context.ip' }, else: 'none' } },
+      library: { '@path': '$.context.library.name' },
+      at: { '@path': '$.timestamp' },
+      lines: {
+        '@arrayPath': [
+          '$.properties.products',
+          { sku: { '@path': '$.sku' }, price: { '@path': '$.price' } },
+        ],
+      },
+    },
+  },
+]
 
 /** 100 destinations of one source, of which 50 have a condition of their own with four terms. */
 const destinations = 100
@@ -32,6 +57,7 @@ export async function runConditionsBenchmark(settings: Settings): Promise<Benchm
       // The first round warms up.
       if (run > 0) measured[side].push(us)
     }
+  const mapped = Array.from({ length: runs + 1 }, () => mappedUs(messages, count)).slice(1)
   const [none, types, conditions] = [measured.none, measured.types, measured.conditions].map(median)
   if (none === undefined || types === undefined || conditions === undefined)
     throw new BenchmarkFailure('nothing was measured')
@@ -40,6 +66,7 @@ export async function runConditionsBenchmark(settings: Settings): Promise<Benchm
     message_us: round(conditions, 1),
     message_without_conditions_us: round(none, 2),
     message_with_types_us: round(types, 2),
+    mapping_us: round(median(mapped), 1),
     destinations,
     with_condition: withCondition,
     runs,
@@ -95,5 +122,17 @@ async function routed(
   }
   const { user, system } = process.cpuUsage(before)
   if (sent === 0) throw new BenchmarkFailure('no message was routed')
+  return (user + system) / count
+}
+
+/** Returns the microseconds of CPU that a mapping takes for a message, with all that is parsed for it. */
+function mappedUs(messages: readonly Entered[], count: number): number {
+  const before = process.cpuUsage()
+  for (let at = 0; at < count; at++) {
+    const message = messages[at % messages.length]
+    const outgoing = message && outgoingOf(tenFields, { body: message.body, isOwed: false })
+    if (outgoing?.kind !== 'shaped') throw new BenchmarkFailure('no request was made')
+  }
+  const { user, system } = process.cpuUsage(before)
   return (user + system) / count
 }

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { produce, readAll } from '../support/kafka.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -5,19 +6,26 @@ import { until } from '../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene } from './scene.ts'
 
-// What customers decide about their messages, from Kafka to a real server: conditions and samples.
+// What customers decide about their messages, from Kafka to a real server: conditions, samples and mappings.
 
 let receiver: Receiver
 let scene: Scene
 let worker: SluiceProcess
+/** True while the endpoint of `flaky` answers 500. */
+let isDown = true
 
 beforeAll(async () => {
-  receiver = await startReceiver(answer(200))
+  receiver = await startReceiver((request, response, nth) => {
+    const isFailing = isDown && request.path.startsWith('/flaky')
+    answer(isFailing ? 500 : 200)(request, response, nth)
+  })
   scene = await setScene({
-    catalog: catalogOf('int(properties.size) > 40'),
+    catalog: catalogOf('int(properties.size) > 40', firstMapping),
     variables: {
       SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1',
       SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
+      SLUICE_RETRY_LADDER: '1s',
+      SLUICE_RETRY_THEN: '1s',
       SLUICE_HTTP_PORT: '0',
     },
   })
@@ -30,7 +38,15 @@ afterAll(async () => {
   await receiver?.stop()
 })
 
-function catalogOf(ofSizes: string) {
+const firstMapping = {
+  condition: 'type == "track"',
+  method: 'PATCH',
+  path: '/users/{{userId}}?by=sluice',
+  headers: { 'X-Event': { '@path': '$.event' } },
+  body: { what: { '@template': '{{event}}!' }, total: { '@path': '$.properties.total' } },
+}
+
+function catalogOf(ofSizes: string, mapping: object = firstMapping) {
   const hook = (id: string) => [{ url: `${receiver.origin}/${id}` }]
   const destination = (id: string, filter?: object) => ({
     id,
@@ -38,14 +54,22 @@ function catalogOf(ofSizes: string) {
     hooks: hook(id),
     ...(filter && { filter }),
   })
+  const orders = { types: ['track', 'identify'], events: ['Order *'] }
   return {
-    sources: [{ id: 'shop' }],
+    sources: [{ id: 'shop' }, { id: 'mapped' }],
     destinations: [
       destination('all'),
       destination('rich', { condition: 'event.glob("Order *") && properties.total > 100' }),
       destination('carts', { events: ['Cart *'] }),
       destination('some', { sample: { percent: 50 } }),
       destination('sizes', { condition: ofSizes }),
+      {
+        ...destination('flaky', orders),
+        sources: ['mapped'],
+        sharedSecret: 's3cret',
+        hooks: [{ url: `${receiver.origin}/flaky/?key=1`, headers: { 'X-Team': 'crm', 'x-event': 'none' } }],
+        mappings: [mapping, { path: '/people', format: 'form', body: { '@path': '$.traits' } }],
+      },
     ],
   }
 }
@@ -113,4 +137,56 @@ test('a message of which a condition can not be said is a dead letter, and is se
     return cameTo('sizes').includes('cart')
   })
   expect(cameTo('sizes').toSorted()).toEqual(['cart', 'rich'])
+})
+
+function requestsOfFlaky(path: string) {
+  return receiver.requests.filter((request) => request.path.startsWith(`/flaky${path}`))
+}
+
+test('a mapping makes method, path, headers and body, and retries send the same bytes after an edit', async () => {
+  const order = { type: 'track', event: 'Order Paid', userId: 'a/b c', messageId: 'map-1', properties: { total: 7 } }
+  const value = JSON.stringify(order)
+  await produce(`${scene.prefix}events`, [{ key: 'u', value, headers: { 'source-id': 'mapped' } }])
+  const path = '/users/a%2Fb%20c?key=1&by=sluice'
+  await until('it was tried', () => requestsOfFlaky(path).length > 0)
+  const other = { condition: 'type == "track"', body: { completely: 'different' } }
+  scene.catalog.rewrite(catalogOf('properties.size == "large" || int(properties.size) > 40', other))
+  // New messages get the new mapping, so this worker has it.
+  await until('the edit is in force', async () => {
+    const next = JSON.stringify({ ...order, messageId: `map-${Date.now()}` })
+    await produce(`${scene.prefix}events`, [{ key: 'u', value: next, headers: { 'source-id': 'mapped' } }])
+    return receiver.requests.some(({ body }) => String(body) === '{"completely":"different"}')
+  })
+  const tried = requestsOfFlaky(path).length
+  await until('it was tried again', () => requestsOfFlaky(path).length > tried)
+  isDown = false
+  await until('all is committed', async () => (await scene.lag()) === 0)
+  const body = '{"what":"Order Paid!","total":7}'
+  for (const request of requestsOfFlaky(path)) {
+    expect(request).toMatchObject({ method: 'PATCH', headers: { 'content-type': 'application/json' } })
+    expect(String(request.body)).toBe(body)
+    expect(request.headers).toMatchObject({
+      'x-signature': createHmac('sha1', 's3cret').update(body).digest('hex'),
+      'x-event': 'Order Paid',
+      'x-team': 'crm',
+      'x-sluice-message-id': 'map-1',
+      'content-length': String(body.length),
+    })
+  }
+})
+
+test('a form is signed as it is sent', async () => {
+  const value = JSON.stringify({ type: 'identify', userId: 'u1', messageId: 'form-1', traits: { name: 'Ä & B', vip: true } })
+  await produce(`${scene.prefix}events`, [{ key: 'u', value, headers: { 'source-id': 'mapped' } }])
+  const [form] = await until('it came', () => {
+    const came = receiver.requests.filter(({ headers }) => headers['x-sluice-message-id'] === 'form-1')
+    return came.length > 0 ? came : undefined
+  })
+  const body = 'name=%C3%84+%26+B&vip=true'
+  expect(form).toMatchObject({ method: 'POST', path: '/flaky/people?key=1' })
+  expect(String(form?.body)).toBe(body)
+  expect(form?.headers).toMatchObject({
+    'content-type': 'application/x-www-form-urlencoded',
+    'x-signature': createHmac('sha1', 's3cret').update(body).digest('hex'),
+  })
 })
