@@ -54,6 +54,10 @@ export function bothObservers(
       first.repeated(where, sourceId, messageId)
       second.repeated?.(where, sourceId, messageId)
     },
+    rulesTooLong(destinationId) {
+      first.rulesTooLong?.(destinationId)
+      second.rulesTooLong?.(destinationId)
+    },
     failed(error) {
       first.failed(error)
       second.failed?.(error)

@@ -187,6 +187,8 @@ export class Delivery implements RetryState {
   lastOutcome: string
   property: PropertyHeader | undefined
   isUncertain: boolean
+  /** True if the conditions of its destination weren't asked yet, because the destination had to wait. */
+  isUnjudged: boolean
   #isNewlyUncertain: boolean
   /**
    * True once a hook has accepted the present message. The delivery then only waits until earlier requests
@@ -247,6 +249,7 @@ export class Delivery implements RetryState {
     this.lastOutcome = state.lastOutcome
     this.property = state.property
     this.isUncertain = state.isUncertain ?? false
+    this.isUnjudged = state.isUnjudged ?? false
     // If the record comes from a retry topic or from `replays`, its headers already say that the message is
     // uncertain. The record of a fresh message has no such header.
     this.#isNewlyUncertain = this.isUncertain && !this.hasWaited

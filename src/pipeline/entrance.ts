@@ -11,6 +11,7 @@ import { describeFilterFault } from './dead-letter-advice.ts'
 import { Delivery, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
+import type { RuleTime } from './rule-time.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { PipelineOptions, DeleteToDeliver, IdentifyToDeliver, QueueClass } from './pipeline-ports.ts'
 
@@ -21,6 +22,7 @@ type EntranceOptions = Pick<
   readonly account: BufferAccount
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
+  readonly ruleTime: RuleTime
 }
 
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
@@ -68,7 +70,7 @@ export class Entrance {
     if (!entered.ok) return this.#refuse(record, content, entered.reason, entered.detail)
     const { messageId, type: kind, body, isIdGiven } = entered.message
     const connected = destinationsBySource.get(sourceId) ?? []
-    const { to: destinations, failed } = this.#route(entered.message, connected, {
+    const { to: destinations, unjudged, failed } = this.#route(entered.message, connected, {
       sourceId,
       messageId,
       record,
@@ -93,6 +95,8 @@ export class Entrance {
       return { delivery: this.#deliveryOf(state, { pending, key, body, lane }), destination }
     }
     const deliveries = destinations.map(made)
+    for (const { delivery, destination } of unjudged.length === 0 ? none : deliveries)
+      if (unjudged.includes(destination)) delivery.isUnjudged = true
     for (const { destination, detail } of failed)
       this.#options.exits.deadLetter(made(destination).delivery, 'filter_failed', describeFilterFault(detail))
     return deliveries
@@ -235,16 +239,16 @@ export class Entrance {
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
     { sourceId, messageId, record }: RoutedRecord,
-  ): Pick<Route<DestinationDefinition>, 'to' | 'failed'> {
-    const { observer } = this.#options
-    const { to, skipped, failed } = route(message, connected)
+  ): Pick<Route<DestinationDefinition>, 'to' | 'unjudged' | 'failed'> {
+    const { observer, ruleTime } = this.#options
+    const { to, unjudged, skipped, failed } = route(message, connected, ruleTime)
     if (connected.length === 0) observer.notRouted('no_destination')
     for (const { destination, reason } of skipped) {
       observer.notRouted(reason)
       const filtered = { destinationId: destination.id, sourceId, messageId, kind: message.type }
       observer.filtered?.(reason, filtered, record)
     }
-    return { to, failed }
+    return { to, unjudged, failed }
   }
 
   /**

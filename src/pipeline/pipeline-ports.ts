@@ -138,6 +138,11 @@ export type PipelineObserver = {
   unknownSource(sourceId: string, where: HeldRecord): void
   /** Called when a message was dropped because the same message has come before. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
+  /**
+   * Called when the conditions and mappings of a destination have taken longer than they may. Its messages
+   * then wait for a moment.
+   */
+  rulesTooLong?(destinationId: string): void
   /** Called with the error of a bug in Sluice that has not harmed a message. */
   failed(error: unknown): void
 }
@@ -197,6 +202,8 @@ export type PipelineOptions = {
    */
   answeredGone?: (definition: DestinationDefinition, hookId: string, lastOutcome: string) => boolean
   limits: MessageLimits
+  /** The time that the conditions and mappings of a destination may take of each second, in milliseconds. */
+  maxRuleMs?: number
   maxInFlight: number
   laneWaitMs: number
   lanePatienceMs: number
@@ -309,6 +316,8 @@ export type Pipeline = {
    * fraction of each rate limit, because a rate limit applies to the whole group.
    */
   setShare(share: number): void
+  /** What the conditions and mappings of all destinations have taken so far, in milliseconds. */
+  readonly ruleTime: { readonly totalMs: number }
   /** The rate limits of destinations in this member, for `src/lending`. */
   readonly rates: Rates
   /**

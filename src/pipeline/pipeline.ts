@@ -30,6 +30,7 @@ import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
 import { ratesOf } from './rates.ts'
 import { Refill } from './refill.ts'
+import { RuleTime } from './rule-time.ts'
 import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
 
@@ -39,6 +40,9 @@ import { Turns } from './turns.ts'
  * none, there are no messages for it, and its present state isn't known.
  */
 const openIfSentWithinMs = 65 * 60_000
+
+/** What the rules of one destination may take of each second by default, in milliseconds. */
+const usualRuleMs = 100
 
 /** What waits in its lane for less than this, in milliseconds, doesn't count as waiting. */
 const waitsAfterMs = 1_000
@@ -62,6 +66,7 @@ class DeliveryPipeline implements Pipeline {
   readonly #turns: Turns
   readonly #refill: Refill | undefined
   readonly rates: Rates
+  readonly ruleTime: RuleTime
   readonly #orderingKeys = new OrderingKeys<Delivery>({
     superseded: (delivery) => this.#lineUp.supersede(delivery),
     next: (delivery) => this.#lineUp.next(delivery),
@@ -91,7 +96,13 @@ class DeliveryPipeline implements Pipeline {
     this.#account = account
     this.#exits = exits
     this.#parking = new Parking({ ...options, exits })
-    this.#entrance = new Entrance({ ...options, account, backfillNeeds, exits })
+    const ruleTime = new RuleTime({
+      mostMs: options.maxRuleMs ?? usualRuleMs,
+      onOver: (destinationId) => options.observer.rulesTooLong?.(destinationId),
+      monotonicMs: () => performance.now(),
+    })
+    this.ruleTime = ruleTime
+    this.#entrance = new Entrance({ ...options, account, backfillNeeds, exits, ruleTime })
     this.#lanes = this.#openLanes()
     const { queue } = options
     const shared = {
@@ -108,7 +119,7 @@ class DeliveryPipeline implements Pipeline {
     }
     const judging = new Judging({ ...shared, backfillNeeds, exits })
     this.#lineUp = new LineUp({ ...shared, exits, judging, groupShare: this.#groupShare })
-    this.#turns = new Turns({ ...shared, exits, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
+    this.#turns = new Turns({ ...shared, exits, ruleTime, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
     this.#refill = queue && new Refill({ ...shared, queue })
     this.rates = ratesOf({ ...shared, groupShare: this.#groupShare })
   }

@@ -12,8 +12,11 @@ import type { Exits } from './exits.ts'
 import type { Judging } from './judging.ts'
 import type { LineUp } from './line-up.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
+import type { SkipReason } from '../routing/route.ts'
 import type { Parking } from './parking.ts'
-import { describeMappingFault, outgoing } from './shaping.ts'
+import { describeFilterFault } from './dead-letter-advice.ts'
+import type { RuleTime } from './rule-time.ts'
+import { describeMappingFault, isShaped, judgeAgain, outgoing } from './shaping.ts'
 import type { StoppedUnits } from './stopped-units.ts'
 import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
 
@@ -28,6 +31,7 @@ type TurnsOptions = Pick<
   readonly orderingKeys: OrderingKeys<Delivery>
   readonly stopped: StoppedUnits
   readonly exits: Exits
+  readonly ruleTime: RuleTime
   readonly parking: Parking
   readonly judging: Judging
   readonly lineUp: LineUp
@@ -112,7 +116,43 @@ export class Turns {
     }
     const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
     if (pauseMs !== undefined) this.#pause(delivery, pauseMs)
-    else if (this.#shape(delivery, definition)) this.#attempt(delivery, endpoint, plan, startedMs)
+    else if (this.#isReady(delivery, definition)) this.#attempt(delivery, endpoint, plan, startedMs)
+  }
+
+  /**
+   * Applies the rules of the destination to a delivery: conditions that weren't asked yet, and mappings.
+   * Returns false if it sends nothing now, because it has ended, or because it waits: the rules of its
+   * destination have taken too long.
+   */
+  #isReady(delivery: Delivery, definition: DestinationDefinition): boolean {
+    const { ruleTime } = this.#options
+    if (!delivery.isUnjudged && !isShaped(delivery, definition)) {
+      delivery.shape(undefined, '')
+      return true
+    }
+    const waitMs = ruleTime.waitMs(definition.id)
+    if (waitMs > 0) {
+      this.#lanes.postpone(delivery, Math.ceil(waitMs))
+      return false
+    }
+    return ruleTime.measure(
+      definition.id,
+      () => this.#judge(delivery, definition) && this.#shape(delivery, definition),
+    )
+  }
+
+  /** Asks conditions that weren't asked when the message was routed. If they exclude it, ends the delivery. */
+  #judge(delivery: Delivery, definition: DestinationDefinition): boolean {
+    if (!delivery.isUnjudged) return true
+    const said = judgeAgain(delivery, definition)
+    if (said.kind === 'passes') {
+      delivery.isUnjudged = false
+      return true
+    }
+    this.#lanes.finished(delivery)
+    if (said.kind === 'skipped') this.#filter(delivery, said.reason)
+    else this.#options.exits.deadLetter(delivery, 'filter_failed', describeFilterFault(said.detail))
+    return false
   }
 
   /** Decides what the delivery sends. If it sends nothing, ends it and returns false. */
@@ -127,7 +167,7 @@ export class Turns {
         return true
       case 'none':
         this.#lanes.finished(delivery)
-        this.#filter(delivery)
+        this.#filter(delivery, 'filtered_by_destination')
         return false
       case 'failed':
         this.#lanes.finished(delivery)
@@ -140,11 +180,10 @@ export class Turns {
     }
   }
 
-  /** Ends a delivery for whose message the mappings have been edited away since it was routed. */
-  #filter(delivery: Delivery): void {
+  /** Ends a delivery that its destination doesn't get after all. */
+  #filter(delivery: Delivery, reason: SkipReason): void {
     const { observer, exits } = this.#options
     const { destinationId, sourceId, messageId, kind, pending } = delivery
-    const reason = 'filtered_by_destination'
     observer.notRouted(reason)
     observer.filtered?.(reason, { destinationId, sourceId, messageId, kind }, pending.record)
     exits.settle(delivery)

@@ -80,6 +80,8 @@ export type RetryState = {
    * tried, and then it was sent as it is.
    */
   mapping?: string | undefined
+  /** True if the conditions of its destination weren't asked yet, because the destination had to wait. */
+  isUnjudged?: boolean
 }
 
 /** The mapping of a delivery is decided by its next try. */
@@ -142,6 +144,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['delivered', maxNumberBytes],
   ['replay-job', maxReplayJobBytes],
   ['mapping', maxMappingBytes],
+  ['unjudged', maxNumberBytes],
 ]
 
 export function encodeRetryState(state: RetryState): RetryHeaders {
@@ -174,6 +177,7 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
   if (state.isUncertain === true) headers['uncertain'] = isTrue
   if (state.isDelivered === true) headers['delivered'] = isTrue
   if (isReplayJob(state.replayJob)) headers['replay-job'] = state.replayJob
+  if (state.isUnjudged === true) headers['unjudged'] = isTrue
   const { mapping = '' } = state
   // Without a try, it is undecided anyway.
   if (mapping !== '' && state.attempts > 0) headers['mapping'] = mapping
@@ -237,6 +241,7 @@ export function decodeRetryState(headers: ReceivedHeaders): Decoded {
     isDelivered: readFlag(headers, 'delivered', faults),
     replayJob: replayJobOf(headers),
     mapping: headerText(headers, 'mapping'),
+    isUnjudged: readFlag(headers, 'unjudged', faults),
   }
   return faults.length === 0 ? { ok: true, state } : refuse(faults)
 }

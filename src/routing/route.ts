@@ -54,11 +54,21 @@ export type Failed<D extends Routable> = { readonly destination: D; readonly det
  */
 export type Route<D extends Routable> = {
   to: readonly D[]
+  /** Those in `to` whose conditions weren't asked, because the destination has to wait (`RouteMeter`). */
+  unjudged: readonly D[]
   skipped: readonly Skipped<D>[]
   failed: readonly Failed<D>[]
 }
 
-const noneSkipped: readonly never[] = Object.freeze([])
+const none: readonly never[] = Object.freeze([])
+
+/** Measures what the conditions of each destination cost. */
+export type RouteMeter = {
+  /** Returns a number above 0 if the destination has to wait, because its conditions cost too much. */
+  waitMs(destinationId: string): number
+  /** Returns the result of `work`, whose time the destination is charged with. */
+  measure<T>(destinationId: string, work: () => T): T
+}
 
 /**
  * Decides which destinations get a message. `destinations` are the destinations that are connected to the
@@ -66,12 +76,17 @@ const noneSkipped: readonly never[] = Object.freeze([])
  * Otherwise each destination gets the message that isn't off, and whose filter lets the message pass. `to`
  * keeps their order. A `delete` is sent whatever `integrations` and filters say.
  */
-export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
+export function route<D extends Routable>(
+  message: Routed,
+  destinations: readonly D[],
+  meter?: RouteMeter,
+): Route<D> {
   const isForbidden = message.type !== 'delete' && !allowsWebhooks(message.integrations)
   if (!isForbidden && takeAll(destinations))
-    return { to: destinations, skipped: noneSkipped, failed: noneSkipped }
-  const judge = isForbidden ? undefined : judgeOf(message)
+    return { to: destinations, unjudged: none, skipped: none, failed: none }
+  const judge = isForbidden ? undefined : judgeOf(message, meter)
   const to: D[] = []
+  const unjudged: D[] = []
   const skipped: Skipped<D>[] = []
   const failed: Failed<D>[] = []
   for (const destination of destinations) {
@@ -81,11 +96,15 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
     else {
       const said = judge?.(destination) ?? passes
       if (said.kind === 'passes') to.push(destination)
+      else if (said.kind === 'waits') {
+        to.push(destination)
+        unjudged.push(destination)
+      }
       else if (said.kind === 'skipped') skipped.push({ destination, reason: said.reason })
       else failed.push({ destination, detail: said.detail })
     }
   }
-  return { to, skipped, failed }
+  return { to, unjudged, skipped, failed }
 }
 
 /** Returns true if no destination is off or has a filter or mappings, which is the usual case. */
@@ -98,10 +117,13 @@ function takeAll(destinations: readonly Routable[]): boolean {
 /** What the filter and the mappings of a destination say about a message. */
 export type FilterSaid =
   | { readonly kind: 'passes' }
+  /** Its conditions weren't asked, because the destination has to wait. */
+  | { readonly kind: 'waits' }
   | { readonly kind: 'skipped'; readonly reason: SkipReason; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string }
 
 const passes: FilterSaid = { kind: 'passes' }
+const waits: FilterSaid = { kind: 'waits' }
 const excluded: FilterSaid = { kind: 'skipped', reason: 'filtered_by_destination', detail: '' }
 const unsampled: FilterSaid = { kind: 'skipped', reason: 'filtered_by_sample', detail: '' }
 
@@ -110,27 +132,43 @@ const unsampled: FilterSaid = { kind: 'skipped', reason: 'filtered_by_sample', d
  * its mappings is for it. The message is parsed at most once for all destinations, and only if one of them has
  * a condition. Returns `undefined` if all destinations get the message.
  */
-export function judgeOf({
-  type,
-  body,
-}: Routed): ((destination: Pick<Routable, 'filter' | 'mappings'>) => FilterSaid) | undefined {
+export function judgeOf(
+  { type, body }: Routed,
+  meter?: RouteMeter,
+): ((destination: Judged) => FilterSaid) | undefined {
   if (body === undefined || type === 'delete') return undefined
   const filtered = filtering(type, body)
-  let view: MessageView | undefined
-  return ({ filter, mappings }) => {
-    if (filter !== undefined) {
-      const said = filtered(filter)
-      if (said !== 'passes') return said === 'unsampled' ? unsampled : excluded
-      if (filter.condition !== undefined) {
-        const judged = saidBy(conditionOf(filter.condition).of((view ??= new MessageView(body))))
-        if (judged.kind !== 'passes') return judged
-      }
-    }
-    if (mappings === undefined || mappings.some(({ condition }) => condition === undefined)) return passes
-    const choice = chooseMapping(mappings, (view ??= new MessageView(body)))
-    if (choice.kind === 'failed') return choice
-    return choice.kind === 'none' ? excluded : passes
+  const view = new MessageView(body)
+  return (destination) => {
+    const { filter } = destination
+    const said = filter === undefined ? 'passes' : filtered(filter)
+    if (said !== 'passes') return said === 'unsampled' ? unsampled : excluded
+    if (!hasConditions(destination)) return passes
+    if (meter === undefined) return judged(destination, view)
+    if (meter.waitMs(destination.id) > 0) return waits
+    // What all destinations share isn't charged to the first of them.
+    void view.fields
+    return meter.measure(destination.id, () => judged(destination, view))
   }
+}
+
+type Judged = Pick<Routable, 'id' | 'filter' | 'mappings'>
+
+/** Returns true if conditions decide whether the destination gets a message. */
+function hasConditions({ filter, mappings }: Judged): boolean {
+  if (filter?.condition !== undefined) return true
+  return mappings !== undefined && mappings.every(({ condition }) => condition !== undefined)
+}
+
+function judged({ filter, mappings }: Judged, view: MessageView): FilterSaid {
+  if (filter?.condition !== undefined) {
+    const said = saidBy(conditionOf(filter.condition).of(view))
+    if (said.kind !== 'passes') return said
+  }
+  if (mappings === undefined) return passes
+  const choice = chooseMapping(mappings, view)
+  if (choice.kind === 'failed') return choice
+  return choice.kind === 'none' ? excluded : passes
 }
 
 function saidBy(judged: Said): FilterSaid {

@@ -40,6 +40,16 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       labelNames: ['reason'],
       registers,
     }),
+    ruleSeconds: new Counter({
+      name: 'sluice_rule_seconds_total',
+      help: 'Seconds that the conditions and mappings of destinations have taken.',
+      registers,
+    }),
+    ruleWaits: new Counter({
+      name: 'sluice_rule_waits_total',
+      help: 'How often a destination began to wait, because its conditions and mappings took more than delivery.maxRuleTime of a second. The log names the destination.',
+      registers,
+    }),
     repeatsDropped: new TallyCounter({
       name: 'sluice_repeats_dropped_total',
       help: 'Messages that were dropped because their source had sent the same messageId before.',

@@ -49,6 +49,10 @@ export function createObserver({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
   })
+  const rules = new PacedLines<{ destination: string }>({
+    write: (line) => log.warn(line, rulesMessage),
+    everyMs: rulesEveryMs,
+  })
   const removed = new RemovedDeadLetters(log)
   const writeDead = (line: DeadLine): void => log.warn(line, 'dead letter')
   const pacedDead = new PacedLines<DeadLine>({ write: writeDead, everyMs: deadEveryMs })
@@ -71,9 +75,14 @@ export function createObserver({
       attemptLog.add(delivery, result, durationMs)
     },
     omitted: omissionObserver(metrics, omissions),
+    rulesTooLong(destination) {
+      metrics.ruleWaits.inc()
+      rules.add(destination, { destination })
+    },
     flush() {
       attemptLog.flush()
       omissions.flush()
+      rules.flush()
       pacedDead.flush()
       removed.flush()
     },
@@ -245,6 +254,11 @@ type OmissionLine = { destination: string; hook: string; reason: OmitReason; mes
 
 const omissionMessage =
   'this URL never gets the message, which another URL of its destination took: it fails or asked for a pause, and had no turn in time'
+const rulesMessage =
+  'the conditions and mappings of a destination take more time than delivery.maxRuleTime: its messages wait'
+/** The shortest interval between two lines about the same destination, in milliseconds. */
+const rulesEveryMs = 10_000
+
 /** The shortest interval between two lines about the same URL and reason, in milliseconds. */
 const omissionEveryMs = 10_000
 

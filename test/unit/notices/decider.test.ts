@@ -230,7 +230,7 @@ function manyOf(world: World): readonly (typeof main)[] {
   return hooks
 }
 
-test.each(['filter_failed'])('one dead letter %s is told at once, because a rule of the customer fails', (reason) => {
+test.each(['filter_failed', 'mapping_failed'])('one dead letter %s is told at once, because a rule of the customer fails', (reason) => {
   const world = new World()
   world.report('w1', { counts: [{ destinationId: 'crm', paced: {}, dead_letters: { [reason]: 1 } }] })
   const [notice] = world.decide()
