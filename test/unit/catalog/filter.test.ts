@@ -65,7 +65,11 @@ test.each([
     '{ condition: event.matches("a+") }',
     ':6:26: crm: destinations[0].filter.condition: has matches(), whose regular expressions can take any time at character 1; use glob(), such as event.glob("Order *"), or startsWith(), endsWith(), contains()',
   ],
-  ['{ sample: { percent: 0 } }', ':6:34: crm: destinations[0].filter.sample.percent: must be over 0'],
+  ['{ sample: { percent: 0 } }', ':6:34: crm: destinations[0].filter.sample.percent: is too small; write more than 0'],
+  [
+    '{ sample: { percent: "5" } }',
+    ':6:34: crm: destinations[0].filter.sample.percent: must be a number, and is text; write a number such as 0.5, without quotes',
+  ],
 ])('the filter %s is refused, and the fault says where and what to write', (filter, fault) => {
   expect(faultsOf(filter)).toEqual([`catalog.yaml${fault}`])
 })
@@ -96,3 +100,14 @@ test.each(['[vips, shop]', '[shop]', '[]'])(
     expect(faultsWithSources(sources)).toEqual([])
   },
 )
+
+test('a number that has to be over 0 is refused with advice, and not with a bug', () => {
+  const text = `
+sources: []
+destinations: [{ id: crm, sources: [], rateLimit: { perSecond: 0 }, hooks: [{ url: https://example.com/ }] }]
+`
+  const parsed = parseCatalog(text, { file: 'catalog.yaml', variables: {} })
+  expect(parsed.ok ? [] : parsed.faults.map(formatFault)).toEqual([
+    'catalog.yaml:3:64: crm: destinations[0].rateLimit.perSecond: is too small; write more than 0',
+  ])
+})
