@@ -104,6 +104,7 @@ type Schema = {
   maxLength?: number
   items?: Schema
   properties?: Readonly<Record<string, Schema>>
+  patternProperties?: Readonly<Record<string, Schema>>
   required?: readonly string[] | undefined
 }
 
@@ -115,6 +116,7 @@ export function catalogMarkdown(): string {
     section('Numbers of entries (`expect`)', expect),
     section('A source', sources?.items),
     section('A destination', destinations?.items),
+    section('A mapping', destinations?.items?.properties?.['mappings']?.items),
     section('A hook', destinations?.items?.properties?.['hooks']?.items),
   ].join('\n')
 }
@@ -141,6 +143,7 @@ function presetOf({ default: preset }: Schema): string {
 
 function valueOf(schema: Schema): string {
   const { type, enum: choices, items, properties, minItems = 0, maxItems, maxLength } = schema
+  if (type === undefined && choices === undefined) return 'any value'
   if (choices !== undefined) return choices.map((choice) => `\`${choice}\``).join(', ')
   if (type === 'array') {
     const many =
@@ -149,10 +152,15 @@ function valueOf(schema: Schema): string {
     const each = items?.enum === undefined ? 'texts' : valueOf(items)
     return `list of ${many}${each}${charactersOf(items?.maxLength, 'each at most')}`
   }
-  if (type === 'object') return properties === undefined ? 'texts by name' : 'object'
+  if (type === 'object') return properties === undefined ? namedValues(schema) : 'object'
   if (type === 'boolean') return '`true`, `false`'
   if (type === 'string') return `text${charactersOf(maxLength)}`
   return `${type === 'integer' ? 'whole number' : 'number'}, ${rangeOf(schema)}`
+}
+
+function namedValues({ patternProperties = {} }: Schema): string {
+  const isText = Object.values(patternProperties).every(({ type }) => type === 'string')
+  return isText ? 'texts by name' : 'values by name'
 }
 
 function charactersOf(most: number | undefined, how = 'at most'): string {
