@@ -182,7 +182,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       state,
       sources: rest.sources,
       filter: rest.filter && filterOf(rest.filter),
-      ...(rest.mappings && { mappings: rest.mappings }),
+      mappings: rest.mappings,
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
       nextSharedSecret:
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
