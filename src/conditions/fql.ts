@@ -130,8 +130,11 @@ class Reader {
     this.#expect('(')
     const subject = this.#operand()
     this.#expect(',')
-    const { kind, value, at } = this.#take()
-    if (kind !== 'text') throw new FqlFault(`${name}() needs a text in quotes as its second argument`, at)
+    const pattern = this.#take()
+    const { at } = pattern
+    if (pattern.kind !== 'text')
+      throw new FqlFault(`${name}() needs a text in quotes as its second argument`, at)
+    const { value } = pattern
     this.#expect(')')
     if (subject.kind !== 'path') throw new FqlFault(`${name}() needs a field as its first argument`, subject.at)
     const method = name === 'contains' ? 'contains' : 'glob'
