@@ -104,7 +104,7 @@ type Schema = {
   maxLength?: number
   items?: Schema
   properties?: Readonly<Record<string, Schema>>
-  patternProperties?: Readonly<Record<string, Schema>>
+  patternProperties?: Readonly<Record<string, object>>
   required?: readonly string[] | undefined
 }
 
@@ -159,7 +159,7 @@ function valueOf(schema: Schema): string {
 }
 
 function namedValues({ patternProperties = {} }: Schema): string {
-  const isText = Object.values(patternProperties).every(({ type }) => type === 'string')
+  const isText = Object.values(patternProperties).every((value) => 'type' in value && value.type === 'string')
   return isText ? 'texts by name' : 'values by name'
 }
 

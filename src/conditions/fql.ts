@@ -119,11 +119,12 @@ class Reader {
       return isNegated ? { text: `!(${text})`, binding: whole } : { text, binding: comparing }
     }
     const operator = this.#take()
-    const wanted = operator.kind === 'sign' ? opposite[operator.value] : undefined
+    const sign = operator.kind === 'sign' ? operator.value : ''
+    const wanted = opposite[sign]
     if (wanted === undefined)
       throw new FqlFault('a comparison is missing (=, !=, <, <=, >, >= or in)', at)
     const right = this.#operand()
-    return compared(left, isNegated ? wanted : operator.value, right)
+    return compared(left, isNegated ? wanted : sign, right)
   }
 
   #textCall(name: 'contains' | 'match', isNegated: boolean): Part {
