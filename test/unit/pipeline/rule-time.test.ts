@@ -85,7 +85,7 @@ test('messages of a destination that waits are judged later, and none is sent or
 
 test('a destination without conditions and mappings never waits', async () => {
   const all = slow([erp])
-  for (let nth = 0; nth < 100; nth++) accept(all, `m${nth}`, nth)
+  for (let nth = 0; nth < 5; nth++) accept(all, `m${nth}`, nth)
   await all.settle()
-  expect(all.posted).toHaveLength(100)
+  expect(all.posted).toHaveLength(5)
 })

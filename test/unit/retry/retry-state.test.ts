@@ -32,6 +32,7 @@ const state: RetryState = {
   property: { userId: 'u1', spaceId: 'shop', property: 'big_spenders', since: '1700000000000/1/3/7' },
   isUncertain: true,
   isDelivered: true,
+  isUnjudged: true,
   replayJob: '20260723-101500-3f9a2c',
   mapping: '{"method":"PUT"}',
 }
@@ -50,9 +51,10 @@ const optional = new Set([
   'delivered',
   'replay-job',
   'mapping',
+  'unjudged',
 ])
 /** The headers that are whole numbers, or 1. */
-const numbers = ['rung', 'waits', 'attempts', 'first-seen', 'expires-at', 'uncertain', 'delivered']
+const numbers = ['rung', 'waits', 'attempts', 'first-seen', 'expires-at', 'uncertain', 'delivered', 'unjudged']
 const required = names.filter((name) => !optional.has(name))
 /** The room for headers in the records of retry topics, in bytes. `maxRetryRecordBytes` includes it. */
 const headersBytes = 64 * 1024
@@ -101,6 +103,7 @@ const anyRetryState: fc.Arbitrary<RetryState> = fc.record({
   ),
   isUncertain: fc.boolean(),
   isDelivered: fc.boolean(),
+  isUnjudged: fc.boolean(),
   hookContents: fc.constant(undefined),
   replayJob: fc.oneof(fc.constant(''), fc.stringMatching(/^[A-Za-z0-9-]{1,64}$/)),
 })

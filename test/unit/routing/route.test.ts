@@ -15,13 +15,14 @@ describe('by state', () => {
   test.each(messageKinds)('a message of kind %s goes to destinations that are on or paused', (type) => {
     expect(route({ type }, [on, off, paused])).toEqual({
       to: [on, paused],
+      unjudged: [],
       skipped: [{ destination: off, reason: 'destination_off' }],
       failed: [],
     })
   })
 
   test('a source without destinations routes to nobody', () => {
-    expect(route({ type: 'track' }, [])).toEqual({ to: [], skipped: [], failed: [] })
+    expect(route({ type: 'track' }, [])).toEqual({ to: [], unjudged: [], skipped: [], failed: [] })
   })
 })
 
@@ -71,6 +72,7 @@ describe('by integrations', () => {
   test('a delete ignores them', () => {
     expect(route({ type: 'delete', integrations: { All: false, Webhooks: false } }, [on])).toEqual({
       to: [on],
+      unjudged: [],
       skipped: [],
       failed: [],
     })
@@ -137,7 +139,7 @@ describe('by the filter of a destination', () => {
   })
 
   test('what Sluice makes itself passes every filter', () => {
-    expect(route({ type: 'identify' }, all)).toEqual({ to: all, skipped: [], failed: [] })
+    expect(route({ type: 'identify' }, all)).toEqual({ to: all, unjudged: [], skipped: [], failed: [] })
   })
 
   test('a name may have * for any characters', () => {
@@ -156,6 +158,7 @@ describe('by the filter of a destination', () => {
       route({ type: 'track', body: bodyOf({ type: 'track', event: 'E', properties }) }, [on, rich, odd])
     expect(routed({ total: 101 })).toEqual({
       to: [on, rich],
+      unjudged: [],
       skipped: [],
       failed: [{ destination: odd, detail: expect.stringContaining('int conversion') }],
     })
