@@ -118,7 +118,13 @@ export const previewRoutes: readonly AdminRoute[] = [
         filter: { condition },
         mappings: [{ body: { text: { '@template': '{{event}}: {{properties.total}}' } } }],
         messages: [
-          { type: 'track', userId: 'u1', event: 'Order Completed', properties: { total: 30 }, messageId: 'order-4711' },
+          {
+            type: 'track',
+            userId: 'u1',
+            event: 'Order Completed',
+            properties: { total: 30 },
+            messageId: 'order-4711',
+          },
         ],
       },
     },

@@ -1,9 +1,10 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import { conditionFields, typeName } from './limits.ts'
 
-// Which conditions are allowed. The library knows no limit on the time of an evaluation, and makes JavaScript's
-// regular expressions of a text. So only those functions are allowed whose cost is at most the size of the
-// message for each node of the tree, and nothing in a macro may cost the size of the message for each item.
+// Which conditions are allowed. The library knows no limit on the time of an evaluation, and makes
+// JavaScript's regular expressions of a text. So only those functions are allowed whose cost is at most the
+// size of the message for each node of the tree, and nothing in a macro may cost the size of the message for
+// each item.
 
 /** Why a condition isn't allowed. `at`: the place in its text, counted from 0. */
 export type TreeFault = { readonly problem: string; readonly advice: string; readonly at: number }
@@ -45,7 +46,7 @@ const methods: ReadonlyMap<string, number> = new Map([
 /** The macros, which look at each item of a list. Each has the name of the item and a condition on it. */
 const macros: ReadonlySet<string> = new Set(['exists', 'all', 'exists_one', 'filter'])
 
-const comparisons: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>='])
+type Comparison = Extract<ASTNode, { readonly op: '==' | '!=' | '<' | '<=' | '>' | '>=' }>
 
 /** The name of the item of the macro in which a node is. `undefined`: it is in none. */
 type Scope = string | undefined
@@ -118,20 +119,14 @@ function faultOfName(node: ASTNode & { readonly op: 'id' }, scope: Scope): TreeF
  * In a macro, a field of the message may only be compared with something of the item. The cost of such a
  * comparison is at most the size of the item. So all of them together cost no more than the list.
  */
-function faultOfComparison(node: ASTNode, scope: Scope): TreeFault | undefined {
-  const [left, right] = operandsOf(node)
-  if (left === undefined || right === undefined) return undefined
+function faultOfComparison(node: Comparison, scope: Scope): TreeFault | undefined {
+  const [left, right] = node.args
   if (scope === undefined) return faultOf(left, scope) ?? faultOf(right, scope)
   const ofMessage = [left, right].filter((operand) => isFieldOfMessage(operand, scope))
-  if (ofMessage.length !== 1) return faultOf(left, scope) ?? faultOf(right, scope)
   const [path] = ofMessage
-  const other = path === left ? right : left
+  if (path === undefined || ofMessage.length !== 1) return faultOf(left, scope) ?? faultOf(right, scope)
   // The path is no part of the macro's own names, so that it is looked at as outside of it.
-  return (path && faultOf(path, undefined)) ?? faultOf(other, scope)
-}
-
-function operandsOf(node: ASTNode): readonly (ASTNode | undefined)[] {
-  return comparisons.has(node.op) && Array.isArray(node.args) ? (node.args as readonly ASTNode[]) : []
+  return faultOf(path, undefined) ?? faultOf(path === left ? right : left, scope)
 }
 
 /** Returns true for a field of the message, such as `properties.plan`, and not for a field of the item. */
@@ -185,8 +180,7 @@ function unknownCall(node: ASTNode, name: string): TreeFault {
       'has matches(), whose regular expressions can take any time',
       'use glob(), such as event.glob("Order *"), or startsWith(), endsWith(), contains()',
     )
-  if (name === 'map')
-    return fault(node, 'has map()', 'ask with exists(), all(), or filter(…).size()')
+  if (name === 'map') return fault(node, 'has map()', 'ask with exists(), all(), or filter(…).size()')
   const known = [...new Set([...functions.keys(), ...methods.keys(), ...macros])].join(', ')
   return fault(node, `has ${name}(), which conditions don't have`, `use only ${known}`)
 }

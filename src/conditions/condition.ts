@@ -1,4 +1,9 @@
-import { EvaluationError, ParseError, type ParseResult, TypeError as CelTypeError } from '@marcbachmann/cel-js'
+import {
+  EvaluationError,
+  ParseError,
+  type ParseResult,
+  TypeError as CelTypeError,
+} from '@marcbachmann/cel-js'
 import { treeFault } from './checked-tree.ts'
 import { createEnvironment } from './environment.ts'
 import { conditionFields, conditionLimits } from './limits.ts'

@@ -7,16 +7,15 @@ import { conditionFields } from './limits.ts'
  * as the triggers of Segment's destinations do. There, an absent field is null, and a field of another type
  * isn't equal to any value. `fault` says what can't be translated, and where.
  */
-export function conditionOfFql(
-  text: string,
-): { ok: true; condition: string } | { ok: false; fault: string } {
+export function conditionOfFql(text: string): { ok: true; condition: string } | { ok: false; fault: string } {
   try {
     const condition = new Reader(tokensOf(text)).whole().text
     const read = readCondition(condition)
     if (read.ok) return { ok: true, condition }
     return { ok: false, fault: `its translation ${condition} ${read.fault.problem}: ${read.fault.advice}` }
   } catch (error) {
-    if (error instanceof FqlFault) return { ok: false, fault: `${error.message} at character ${error.at + 1}` }
+    if (error instanceof FqlFault)
+      return { ok: false, fault: `${error.message} at character ${error.at + 1}` }
     throw error
   }
 }
@@ -121,8 +120,7 @@ class Reader {
     const operator = this.#take()
     const sign = operator.kind === 'sign' ? operator.value : ''
     const wanted = opposite[sign]
-    if (wanted === undefined)
-      throw new FqlFault('a comparison is missing (=, !=, <, <=, >, >= or in)', at)
+    if (wanted === undefined) throw new FqlFault('a comparison is missing (=, !=, <, <=, >, >= or in)', at)
     const right = this.#operand()
     return compared(left, isNegated ? wanted : sign, right)
   }
@@ -137,7 +135,8 @@ class Reader {
       throw new FqlFault(`${name}() needs a text in quotes as its second argument`, at)
     const { value } = pattern
     this.#expect(')')
-    if (subject.kind !== 'path') throw new FqlFault(`${name}() needs a field as its first argument`, subject.at)
+    if (subject.kind !== 'path')
+      throw new FqlFault(`${name}() needs a field as its first argument`, subject.at)
     const method = name === 'contains' ? 'contains' : 'glob'
     const argument = JSON.stringify(name === 'contains' ? value : globText(value, at))
     return { text: `${isNegated ? '!' : ''}${textOf(subject)}.${method}(${argument})`, binding: whole }

@@ -3,7 +3,7 @@ import type { Bulkhead, BulkheadDropReason, PacedTry } from '../delivery/lanes/b
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { heldUntil } from '../delivery/outcomes/retry-after.ts'
-import type { Exchange, Sender } from '../delivery/send/sender.ts'
+import type { Exchange, OwnRequest, Sender } from '../delivery/send/sender.ts'
 import type { NamedMessage } from '../delivery/request-headers.ts'
 import { ownRequest } from '../delivery/own-request.ts'
 import type { Shaped } from '../shape/shaper.ts'
@@ -193,6 +193,11 @@ export class Attempt<D extends Attempted> {
     return this.#parts.delivery.key
   }
 
+  ownOf({ target }: EndpointHook): OwnRequest | undefined {
+    const { shaped } = this.#parts.delivery
+    return shaped && ownRequest(target, shaped)
+  }
+
   begin(way: Way): void {
     if (this.#isBegun) return
     this.#isBegun = true
@@ -211,7 +216,6 @@ export class Attempt<D extends Attempted> {
       shaped === undefined ? delivery.body : shaped.body,
       trace === undefined ? headers : trace.posting(hook, headers),
       exchange,
-      shaped && ownRequest(hook.target, shaped),
     )
   }
 
@@ -317,6 +321,8 @@ type Owner = {
   readonly obstacle: PacedTry['obstacle']
   readonly bytes: number
   readonly userId: Buffer | null
+  /** Returns what a mapping has changed of the requests to a hook. */
+  ownOf(hook: EndpointHook): OwnRequest | undefined
   begin(way: Way): void
   post(hook: EndpointHook, exchange: Exchange, way: Way): void
   answered(result: HookResult, durationMs: number): void
@@ -352,6 +358,10 @@ class HookExchange implements Exchange, PacedTry {
 
   get userId(): Buffer | null {
     return this.#attempt.userId
+  }
+
+  get own(): OwnRequest | undefined {
+    return this.#attempt.ownOf(this.hook)
   }
 
   get obstacle(): PacedTry['obstacle'] {

@@ -70,7 +70,11 @@ export class Entrance {
     if (!entered.ok) return this.#refuse(record, content, entered.reason, entered.detail)
     const { messageId, type: kind, body, isIdGiven } = entered.message
     const connected = destinationsBySource.get(sourceId) ?? []
-    const { to: destinations, unjudged, failed } = this.#route(entered.message, connected, {
+    const {
+      to: destinations,
+      unjudged,
+      failed,
+    } = this.#route(entered.message, connected, {
       sourceId,
       messageId,
       record,

@@ -119,7 +119,14 @@ class DeliveryPipeline implements Pipeline {
     }
     const judging = new Judging({ ...shared, backfillNeeds, exits })
     this.#lineUp = new LineUp({ ...shared, exits, judging, groupShare: this.#groupShare })
-    this.#turns = new Turns({ ...shared, exits, ruleTime, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
+    this.#turns = new Turns({
+      ...shared,
+      exits,
+      ruleTime,
+      judging,
+      bulkhead: this.#bulkhead,
+      lineUp: this.#lineUp,
+    })
     this.#refill = queue && new Refill({ ...shared, queue })
     this.rates = ratesOf({ ...shared, groupShare: this.#groupShare })
   }

@@ -1,5 +1,7 @@
 export type RuleTimeOptions = {
-  /** The time that the conditions and mappings of one destination may take of each second, in milliseconds. */
+  /**
+   * The time that the conditions and mappings of one destination may take of each second, in milliseconds.
+   */
   readonly mostMs: number
   /** Called when a destination begins to wait because its conditions and mappings took longer. */
   readonly onOver: (destinationId: string) => void

@@ -141,7 +141,9 @@ export class Turns {
     )
   }
 
-  /** Asks conditions that weren't asked when the message was routed. If they exclude it, ends the delivery. */
+  /**
+   * Asks conditions that weren't asked when the message was routed. If they exclude it, ends the delivery.
+   */
   #judge(delivery: Delivery, definition: DestinationDefinition): boolean {
     if (!delivery.isUnjudged) return true
     const said = judgeAgain(delivery, definition)

@@ -50,7 +50,10 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
  * Returns why a message isn't sent to a destination. `route`: how the present catalog routes the message to
  * this destination alone. Returns `undefined` if it is sent.
  */
-export function leftOutBy({ skipped: [skipped], failed }: Route<ReplayDestination>): LeftOutReason | undefined {
+export function leftOutBy({
+  skipped: [skipped],
+  failed,
+}: Route<ReplayDestination>): LeftOutReason | undefined {
   if (failed.length > 0) return 'filter_failed'
   if (skipped === undefined) return undefined
   return skipped.reason === 'destination_off' ? 'destination_off' : 'filtered'

@@ -25,7 +25,6 @@ import { openTokens } from './admin-tokens.ts'
 import { applyCalls } from './apply-calls.ts'
 import { bulkCalls } from './bulk-calls.ts'
 import { contentCalls } from './content-calls.ts'
-import { previewCalls } from './preview-calls.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
@@ -148,7 +147,6 @@ export async function startAdminPart({
       ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
       ...contentCalls({ config, log, desk, catalog }),
-      ...previewCalls({ config, log, desk, catalog }),
       ...console.calls,
       live: async (request) => live.call(request),
     },

@@ -8,6 +8,7 @@ import type { Config } from '../config/schema.ts'
 import { eventData } from './content/event-data.ts'
 import { readLatest } from './content/recent-events.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
+import { previewCalls } from './preview-calls.ts'
 import { asked, type Log, notTold } from './replay-calls.ts'
 import { topicNames } from './start/settings.ts'
 
@@ -23,15 +24,15 @@ export type ContentCallsOptions = {
 }
 
 /**
- * Creates the handler of the call that shows the last events of a source. It is written into the audit trail
- * first, so without Kafka nothing is shown.
+ * Creates the handlers of the calls that show the last events of a source, or try a rule on them. They are
+ * written into the audit trail first, so without Kafka nothing is shown.
  */
 export function contentCalls({
   config,
   log,
   desk,
   catalog,
-}: ContentCallsOptions): Pick<AdminCalls, 'list_source_events'> {
+}: ContentCallsOptions): Pick<AdminCalls, 'list_source_events' | 'preview' | 'preview_source'> {
   const atOnce = new AtOnce(readingsAtOnce)
 
   async function read(sourceId: string, limit: number): Promise<AdminAnswer> {
@@ -40,6 +41,7 @@ export function contentCalls({
   }
 
   return {
+    ...previewCalls({ config, log, desk, catalog }),
     async list_source_events({ params: { source: id = '' }, query, token, isInForce }) {
       const source = catalog().sources.get(id)
       if (source === undefined || !holdsSource(token.scope, source)) return missing('source', id)

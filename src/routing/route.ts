@@ -99,8 +99,7 @@ export function route<D extends Routable>(
       else if (said.kind === 'waits') {
         to.push(destination)
         unjudged.push(destination)
-      }
-      else if (said.kind === 'skipped') skipped.push({ destination, reason: said.reason })
+      } else if (said.kind === 'skipped') skipped.push({ destination, reason: said.reason })
       else failed.push({ destination, detail: said.detail })
     }
   }
@@ -129,8 +128,8 @@ const unsampled: FilterSaid = { kind: 'skipped', reason: 'filtered_by_sample', d
 
 /**
  * Returns a function that says whether the filter of a destination lets the message pass, and whether one of
- * its mappings is for it. The message is parsed at most once for all destinations, and only if one of them has
- * a condition. Returns `undefined` if all destinations get the message.
+ * its mappings is for it. The message is parsed at most once for all destinations, and only if one of them
+ * has a condition. Returns `undefined` if all destinations get the message.
  */
 export function judgeOf(
   { type, body }: Routed,
@@ -144,11 +143,11 @@ export function judgeOf(
     const said = filter === undefined ? 'passes' : filtered(filter)
     if (said !== 'passes') return said === 'unsampled' ? unsampled : excluded
     if (!hasConditions(destination)) return passes
-    if (meter === undefined) return judged(destination, view)
+    if (meter === undefined) return askConditions(destination, view)
     if (meter.waitMs(destination.id) > 0) return waits
     // What all destinations share isn't charged to the first of them.
     void view.fields
-    return meter.measure(destination.id, () => judged(destination, view))
+    return meter.measure(destination.id, () => askConditions(destination, view))
   }
 }
 
@@ -160,7 +159,7 @@ function hasConditions({ filter, mappings }: Judged): boolean {
   return mappings !== undefined && mappings.every(({ condition }) => condition !== undefined)
 }
 
-function judged({ filter, mappings }: Judged, view: MessageView): FilterSaid {
+function askConditions({ filter, mappings }: Judged, view: MessageView): FilterSaid {
   if (filter?.condition !== undefined) {
     const said = saidBy(conditionOf(filter.condition).of(view))
     if (said.kind !== 'passes') return said

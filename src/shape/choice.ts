@@ -61,8 +61,8 @@ export function outgoingOf(
 }
 
 /**
- * Returns what is sent of a message by the mapping of its first try. `text`: the mapping, as `Shaper.text` was
- * at that time.
+ * Returns what is sent of a message by the mapping of its first try. `text`: the mapping, as `Shaper.text`
+ * was at that time.
  */
 export function outgoingAgain(text: string, body: Buffer): Outgoing {
   return shapedBy(shaperOfText(text), new MessageView(body), body)

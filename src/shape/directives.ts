@@ -93,7 +93,7 @@ function readIf(parts: Parts, value: unknown, place: Place): Make {
   const asked = parts.part(fields[asks], [...place, asks])
   const then = fields['then'] === undefined ? nothing : parts.part(fields['then'], [...place, 'then'])
   // As in mapping-kit, an `else` of false, 0, '' or null stands for none.
-  const isElse = Boolean(fields['else'])
+  const isElse = isGiven(fields['else'])
   const otherwise = isElse ? parts.part(fields['else'], [...place, 'else']) : nothing
   return (payload, steps) => {
     const found = asked(payload, steps)
@@ -123,13 +123,21 @@ function readCase(parts: Parts, value: unknown, place: Place): Make {
   }
 }
 
+function isGiven(value: unknown): boolean {
+  return Boolean(value)
+}
+
 /** Reads the field `value`. As in mapping-kit, a value of false, 0, '' or null stands for none. */
 function valuePart(parts: Parts, fields: JsonObject, place: Place): Make {
-  return Boolean(fields['value']) ? parts.part(fields['value'], [...place, 'value']) : nothing
+  return isGiven(fields['value']) ? parts.part(fields['value'], [...place, 'value']) : nothing
 }
 
 function readReplace(parts: Parts, value: unknown, place: Place): Make {
-  const fields = fieldsOf(value, place, '{ "pattern": "-", "replacement": "", "value": { "@path": "$.event" } }')
+  const fields = fieldsOf(
+    value,
+    place,
+    '{ "pattern": "-", "replacement": "", "value": { "@path": "$.event" } }',
+  )
   const flags = `${flagOf(fields, 'global', place, true) ? 'g' : ''}${flagOf(fields, 'ignorecase', place, false) ? 'i' : ''}`
   const first = replacement(fields, ['pattern', 'replacement'], place, flags)
   if (first === undefined)
@@ -186,9 +194,7 @@ function readMerge(parts: Parts, value: unknown, place: Place): Make {
   if (direction !== 'left' && direction !== 'right')
     throw new MappingFault([...place, 'direction'], 'is neither left nor right', 'write one of the two')
   if (!Array.isArray(objects)) throw new MappingFault([...place, 'objects'], 'is no list', 'write a list')
-  const makes = objects.map((object: unknown, index) =>
-    parts.part(object, [...place, 'objects', index]),
-  )
+  const makes = objects.map((object: unknown, index) => parts.part(object, [...place, 'objects', index]))
   if (direction === 'left') makes.reverse()
   return (payload, steps) => {
     const merged: Record<string, unknown> = {}
@@ -208,7 +214,11 @@ function readFlatten(parts: Parts, value: unknown, place: Place): Make {
   const fields = fieldsOf(value, place, '{ "separator": "_", "value": { "@path": "$.properties" } }')
   const { separator } = fields
   if (typeof separator !== 'string' || separator === '' || separator.length > 10)
-    throw new MappingFault([...place, 'separator'], 'is no text of 1 to 10 characters', 'write one such as "_"')
+    throw new MappingFault(
+      [...place, 'separator'],
+      'is no text of 1 to 10 characters',
+      'write one such as "_"',
+    )
   const isListKept = flagOf(fields, 'omitArrays', place, false)
   if (fields['value'] === undefined)
     throw new MappingFault([...place, 'value'], 'is missing', 'write what is to be flattened')
@@ -232,7 +242,7 @@ function readJson(parts: Parts, value: unknown, place: Place): Make {
   const { mode } = fields
   if (mode !== 'encode' && mode !== 'decode')
     throw new MappingFault([...place, 'mode'], 'is neither encode nor decode', 'write one of the two')
-  if (!Boolean(fields['value']))
+  if (!isGiven(fields['value']))
     throw new MappingFault([...place, 'value'], 'is missing', `write what is to be ${mode}d`)
   const make = parts.part(fields['value'], [...place, 'value'])
   return (payload, steps) => {

@@ -10,14 +10,16 @@ export type FoundFault = {
   readonly advice: string
 }
 
-/** Finds the faults of a mapping that is valid by its schema. Of the parts of a body, only the first is found. */
+/**
+ * Finds the faults of a mapping that is valid by its schema. Of the parts of a body, only the first is found.
+ */
 export function mappingFaults(mapping: Mapping): readonly FoundFault[] {
   const faults: FoundFault[] = []
   const { condition } = mapping
   const read = condition === undefined ? undefined : readCondition(condition)
   if (read?.ok === false) faults.push({ path: ['condition'], ...read.fault })
   try {
-    new Shaper(mapping)
+    void new Shaper(mapping)
   } catch (error) {
     if (!(error instanceof MappingFault)) throw error
     faults.push({ path: error.path, problem: error.message, advice: error.advice })

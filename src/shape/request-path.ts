@@ -31,7 +31,11 @@ export function readPath(path: string): RequestPath {
 export function fillPath(parts: RequestPath, payload: unknown): string {
   const path = fillTemplate(parts, payload, encoded)
   if (hasDotSegment(path) || path.length > mostCharacters)
-    throw new MappingFault(['path'], 'gets a value that no path can have', 'use a value without dots, or shorter')
+    throw new MappingFault(
+      ['path'],
+      'gets a value that no path can have',
+      'use a value without dots, or shorter',
+    )
   return path
 }
 

@@ -113,7 +113,11 @@ export class Shaper {
       throw new MappingFault(['body'], 'makes no body of this message', 'give it a value for each message')
     const body = Buffer.from(text)
     if (body.length > mappingLimits.bodyBytes)
-      throw new MappingFault(['body'], `makes a body of more than ${mappingLimits.bodyBytes} bytes`, 'map less')
+      throw new MappingFault(
+        ['body'],
+        `makes a body of more than ${mappingLimits.bodyBytes} bytes`,
+        'map less',
+      )
     return body
   }
 }
@@ -135,8 +139,8 @@ const known = new Map<string, Shaper>()
 const mostKnown = 20_000
 
 /**
- * Returns the shaper of a mapping that was written to Kafka as `Shaper.text`. The same text is read only once.
- * Throws if it is no mapping that can be used.
+ * Returns the shaper of a mapping that was written to Kafka as `Shaper.text`. The same text is read only
+ * once. Throws if it is no mapping that can be used.
  */
 export function shaperOfText(text: string): Shaper {
   let shaper = known.get(text)

@@ -6,8 +6,8 @@ export type TemplatePart = string | readonly string[]
 const placeholder = /\{\{\{([^}]+)\}\}\}|\{\{([^}]+)\}\}/g
 
 /**
- * Returns the parts of a template. `{{properties.name}}` and `{{{properties.name}}}` mean the same: nothing is
- * escaped, as in mapping-kit.
+ * Returns the parts of a template. `{{properties.name}}` and `{{{properties.name}}}` mean the same: nothing
+ * is escaped, as in mapping-kit.
  */
 export function partsOf(template: string): readonly TemplatePart[] {
   const parts: TemplatePart[] = []

@@ -49,10 +49,7 @@ export function createObserver({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
   })
-  const rules = new PacedLines<{ destination: string }>({
-    write: (line) => log.warn(line, rulesMessage),
-    everyMs: rulesEveryMs,
-  })
+  const rules = rulesObserver(metrics, log)
   const removed = new RemovedDeadLetters(log)
   const writeDead = (line: DeadLine): void => log.warn(line, 'dead letter')
   const pacedDead = new PacedLines<DeadLine>({ write: writeDead, everyMs: deadEveryMs })
@@ -75,10 +72,7 @@ export function createObserver({
       attemptLog.add(delivery, result, durationMs)
     },
     omitted: omissionObserver(metrics, omissions),
-    rulesTooLong(destination) {
-      metrics.ruleWaits.inc()
-      rules.add(destination, { destination })
-    },
+    rulesTooLong: rules.rulesTooLong,
     flush() {
       attemptLog.flush()
       omissions.flush()
@@ -218,6 +212,24 @@ function omissionObserver(
     hooksOmitted.of({ reason: why }, { hook })(destinationId).inc()
     const line = { destination: destinationId, hook, reason: why, messageId }
     omissions.add(JSON.stringify([why, destinationId, hook]), line)
+  }
+}
+
+/** Counts and logs that the rules of a destination take too long. */
+function rulesObserver(
+  { ruleWaits }: WorkerMetrics,
+  log: Logger,
+): Required<Observed<'rulesTooLong'>> & { flush(): void } {
+  const lines = new PacedLines<{ destination: string }>({
+    write: (line) => log.warn(line, rulesMessage),
+    everyMs: rulesEveryMs,
+  })
+  return {
+    rulesTooLong(destination) {
+      ruleWaits.inc()
+      lines.add(destination, { destination })
+    },
+    flush: () => lines.flush(),
   }
 }
 

@@ -110,8 +110,11 @@ test('each destination gets what its filter lets pass, and others are not touche
     expect(String(body)).toBe(JSON.stringify(JSON.parse(String(body))))
 })
 
+async function count(reason: string): Promise<number> {
+  return worker.metric(`sluice_not_routed_total{reason="${reason}"}`)
+}
+
 test('what is not sent is counted by its reason', async () => {
-  const count = (reason: string) => worker.metric(`sluice_not_routed_total{reason="${reason}"}`)
   // Of `rich`, the cart and the 40 seen differ in their event, and of `sizes`, the 40 lack the size.
   expect(await count('filtered_by_missing_field')).toBe(40)
   expect(await count('filtered_by_sample')).toBe(messages.length - cameTo('some').length)
@@ -123,9 +126,9 @@ test('a message of which a condition can not be said is a dead letter, and is se
     const all = await readAll(`${scene.prefix}dead-letters`)
     return all.length > 0 ? all : undefined
   })
-  expect(letters.map(({ headers }) => [headers['message-id'], headers['reason'], headers['destination-id']])).toEqual([
-    ['cart', 'filter_failed', 'sizes'],
-  ])
+  expect(
+    letters.map(({ headers }) => [headers['message-id'], headers['reason'], headers['destination-id']]),
+  ).toEqual([['cart', 'filter_failed', 'sizes']])
   const replay = ['replay', 'dead-letters', '--destination', 'sizes', '--reason', 'filter_failed']
   // By the condition that failed, it is left out again, and stays where it is.
   const again = await runToEnd([...replay, '--dry-run'], scene.variables)
@@ -144,7 +147,13 @@ function requestsOfFlaky(path: string) {
 }
 
 test('a mapping makes method, path, headers and body, and retries send the same bytes after an edit', async () => {
-  const order = { type: 'track', event: 'Order Paid', userId: 'a/b c', messageId: 'map-1', properties: { total: 7 } }
+  const order = {
+    type: 'track',
+    event: 'Order Paid',
+    userId: 'a/b c',
+    messageId: 'map-1',
+    properties: { total: 7 },
+  }
   const value = JSON.stringify(order)
   await produce(`${scene.prefix}events`, [{ key: 'u', value, headers: { 'source-id': 'mapped' } }])
   const path = '/users/a%2Fb%20c?key=1&by=sluice'
@@ -176,7 +185,12 @@ test('a mapping makes method, path, headers and body, and retries send the same 
 })
 
 test('a form is signed as it is sent', async () => {
-  const value = JSON.stringify({ type: 'identify', userId: 'u1', messageId: 'form-1', traits: { name: 'Ä & B', vip: true } })
+  const value = JSON.stringify({
+    type: 'identify',
+    userId: 'u1',
+    messageId: 'form-1',
+    traits: { name: 'Ä & B', vip: true },
+  })
   await produce(`${scene.prefix}events`, [{ key: 'u', value, headers: { 'source-id': 'mapped' } }])
   const [form] = await until('it came', () => {
     const came = receiver.requests.filter(({ headers }) => headers['x-sluice-message-id'] === 'form-1')

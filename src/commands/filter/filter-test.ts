@@ -6,7 +6,9 @@ import { counted } from '../../roles/start/progress.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { openInput } from '../command/upstream-input.ts'
 
-/** Returns a line for each message of a file that says whether it meets a condition, and a line with counts. */
+/**
+ * Returns a line for each message of a file that says whether it meets a condition, and a line with counts.
+ */
 export async function testFilter(
   config: Config,
   { condition, file, asJson }: { condition: string; file: string; asJson: boolean },

@@ -62,10 +62,11 @@ export function createForwarder(
       const headers = [...endpoint.headersOf({ ...message, body }, Date.now())]
       return new Promise((resolve) => {
         const exchange = {
+          own: shaped && ownRequest(target, shaped),
           answered: (outcome: Outcome) => resolve({ outcome, durationMs: performance.now() - startedMs }),
           released: () => undefined,
         }
-        outbound.sender.post(target, body, headers, exchange, shaped && ownRequest(target, shaped))
+        outbound.sender.post(target, body, headers, exchange)
       })
     },
     close: () => outbound.close(),

@@ -52,6 +52,8 @@ export type OwnRequest = {
 export type Exchange = {
   /** The id of the message's user, which is masked in a kept answer. */
   readonly userId?: Buffer | null
+  /** What is different in this request. */
+  readonly own?: OwnRequest | undefined
   /**
    * Called when the outcome is known: the answer has come, the request failed, or its time is up.
    * `mayHaveArrived`: true if part of the request was written on a connection that brought no answer.
@@ -68,18 +70,12 @@ export type Sender = {
   /**
    * Posts `body` at once. The sender has no queue, because the caller limits the number of requests in
    * flight. So no part of the request's deadline is spent in a queue. `ownHeaders` are those that only this
-   * request has: name, value, name, value. `own` is what else is different in it.
+   * request has: name, value, name, value.
    *
    * If a reused connection is lost before a byte of an answer has come, the request is sent again at once on
    * a new connection. The deadline stays the same.
    */
-  post(
-    target: Target,
-    body: Uint8Array,
-    ownHeaders: readonly string[],
-    exchange: Exchange,
-    own?: OwnRequest,
-  ): void
+  post(target: Target, body: Uint8Array, ownHeaders: readonly string[], exchange: Exchange): void
   /** Closes all sockets at once, without waiting for anything. */
   close(): Promise<void>
 }
@@ -175,11 +171,8 @@ export function createSender({
   }
 
   return {
-    post(target, body, ownHeaders, exchange, own) {
-      const { path, headers: base } = own ?? target
-      const method = own === undefined ? 'POST' : own.method
-      const headers = ownHeaders.length === 0 ? base : base.concat(ownHeaders)
-      const request: Dispatcher.DispatchOptions = { path, method, headers, body }
+    post(target, body, ownHeaders, exchange) {
+      const request = requestOf(target, body, ownHeaders, exchange.own)
       const pool = poolOf(target)
       const kept = keptOf(keptAnswerBytes, target, ownHeaders, exchange)
       pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))
@@ -192,6 +185,17 @@ export function createSender({
       await Promise.all(all.map((pool) => pool.destroy()))
     },
   }
+}
+
+function requestOf(
+  target: Target,
+  body: Uint8Array,
+  ownHeaders: readonly string[],
+  own: OwnRequest | undefined,
+): Dispatcher.DispatchOptions {
+  const { path, headers: base } = own ?? target
+  const headers = ownHeaders.length === 0 ? base : base.concat(ownHeaders)
+  return { path, method: own === undefined ? 'POST' : own.method, headers, body }
 }
 
 function connectionOptions(

@@ -85,7 +85,9 @@ export async function testDestination(
   const outbound = createPlainOutbound(config)
   try {
     const { sender } = outbound
-    const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message, shaped })))
+    const trials = await Promise.all(
+      hooks.map((hook) => tryHook({ sender, endpoint, hook, message, shaped })),
+    )
     const { timeoutMs, allowAddresses } = config.delivery
     const policy = createAddressPolicy(allowAddresses)
     return { ok: true, value: { destination, message, trials, timeoutMs, policy } }
@@ -132,9 +134,10 @@ function tryHook({ sender, endpoint, hook, message, shaped }: TrialParts): Promi
   return new Promise((resolve) => {
     const exchange = {
       userId,
+      own: shaped && ownRequest(target, shaped),
       answered: (outcome: Outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
       released: () => undefined,
     }
-    sender.post(target, body, headers, exchange, shaped && ownRequest(target, shaped))
+    sender.post(target, body, headers, exchange)
   })
 }

@@ -94,8 +94,7 @@ function previewed(destination: Destination, message: Entered): Previewed {
   const { messageId } = message
   const none = { messageId, request: null }
   const said = judgeOf(message)?.(destination)
-  if (said === undefined || said.kind === 'passes' || said.kind === 'waits')
-    return sent(destination, message)
+  if (said === undefined || said.kind === 'passes' || said.kind === 'waits') return sent(destination, message)
   if (said.kind === 'failed') return { ...none, result: 'failed', detail: said.detail }
   const detail = said.detail === '' ? null : said.detail
   switch (said.reason) {

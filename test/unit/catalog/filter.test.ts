@@ -65,7 +65,10 @@ test.each([
     '{ condition: event.matches("a+") }',
     ':6:26: crm: destinations[0].filter.condition: has matches(), whose regular expressions can take any time at character 1; use glob(), such as event.glob("Order *"), or startsWith(), endsWith(), contains()',
   ],
-  ['{ sample: { percent: 0 } }', ':6:34: crm: destinations[0].filter.sample.percent: is too small; write more than 0'],
+  [
+    '{ sample: { percent: 0 } }',
+    ':6:34: crm: destinations[0].filter.sample.percent: is too small; write more than 0',
+  ],
   [
     '{ sample: { percent: "5" } }',
     ':6:34: crm: destinations[0].filter.sample.percent: must be a number, and is text; write a number such as 0.5, without quotes',

@@ -14,10 +14,12 @@ function filter(...args: readonly string[]) {
   return { status, lines: stdout.trimEnd().split('\n'), stderr }
 }
 
+function message(messageId: string, properties: object): string {
+  return JSON.stringify({ type: 'track', event: 'E', userId: 'u1', messageId, properties })
+}
+
 test('a condition is tried on a file, and each message is said whether it passes and why not', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'filter-')), 'messages.ndjson')
-  const message = (messageId: string, properties: object) =>
-    JSON.stringify({ type: 'track', event: 'E', userId: 'u1', messageId, properties })
   writeFileSync(file, [message('m1', { total: 200 }), message('m2', {}), '{"type":"x"}'].join('\n'))
   const tried = filter('test', 'properties.total > 100', file)
   expect(tried).toMatchObject({ status: 0, stderr: '' })

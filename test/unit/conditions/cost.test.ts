@@ -17,11 +17,28 @@ const many = Array.from({ length: 8_000 }, (_, at) => at % 7)
 const hostile: readonly object[] = [
   { properties: { a: many, b: [...many], c: long, d: long, e: { f: many } } },
   { properties: { a: Array.from({ length: 400 }, () => 'x'.repeat(80)), b: 'x'.repeat(32_000), c: '' } },
-  { properties: { a: Array.from({ length: 3_000 }, () => ({ a: 1, b: [1, 2, 3] })), b: [], c: '1'.repeat(32_000) } },
-  { event: long, userId: long, properties: { a: [[[[[many]]]]], b: [[[[[many]]]]], c: `${'1'.repeat(30_000)}!` } },
+  {
+    properties: {
+      a: Array.from({ length: 3_000 }, () => ({ a: 1, b: [1, 2, 3] })),
+      b: [],
+      c: '1'.repeat(32_000),
+    },
+  },
+  {
+    event: long,
+    userId: long,
+    properties: { a: [[[[[many]]]]], b: [[[[[many]]]]], c: `${'1'.repeat(30_000)}!` },
+  },
 ]
 
-const field = fc.constantFrom('properties.a', 'properties.b', 'properties.c', 'event', 'userId', 'properties.e.f')
+const field = fc.constantFrom(
+  'properties.a',
+  'properties.b',
+  'properties.c',
+  'event',
+  'userId',
+  'properties.e.f',
+)
 const ofItem = fc.constantFrom('x', 'x.a', 'x.b', 'x[0]', 'x.size()', 'size(x)')
 const literal = fc.constantFrom('1', '"x"', '"ab"', '[1, 2]', '[]', '"' + 'a'.repeat(200) + '"', '0.5')
 const comparison = fc.constantFrom('==', '!=', '<', '<=', '>', '>=', 'in', '+', '*')
@@ -43,8 +60,16 @@ const term = fc.oneof(
   fc.tuple(field, method).map(([name, call]) => `${name}.${call}`),
   fc.tuple(calls, field).map(([name, argument]) => `string(${name}(${argument})) == "x"`),
   fc
-    .tuple(fc.constantFrom('exists', 'all', 'exists_one'), field, ofItem, comparison, fc.oneof(field, literal, ofItem))
-    .map(([macro, list, left, operator, right]) => `${list}.${macro}(x, (${left} ${operator} ${right}) == true)`),
+    .tuple(
+      fc.constantFrom('exists', 'all', 'exists_one'),
+      field,
+      ofItem,
+      comparison,
+      fc.oneof(field, literal, ofItem),
+    )
+    .map(
+      ([macro, list, left, operator, right]) => `${list}.${macro}(x, (${left} ${operator} ${right}) == true)`,
+    ),
   fc
     .tuple(field, fc.oneof(field, literal), method)
     .map(([list, other, call]) => `${list}.filter(x, x.${call} || x == ${other}).size() > 1`),
@@ -59,7 +84,9 @@ const condition = fc
   .map((terms) => terms.map(([and, not, text], at) => `${at === 0 ? '' : and}${not}(${text})`).join(''))
 
 test('no condition that is allowed costs more than its bound, whatever the message', () => {
-  const views = hostile.map((message) => new MessageView(Buffer.from(JSON.stringify({ type: 'track', ...message }))))
+  const views = hostile.map(
+    (message) => new MessageView(Buffer.from(JSON.stringify({ type: 'track', ...message }))),
+  )
   for (const view of views) void view.fields
   let allowed = 0
   fc.assert(
@@ -80,7 +107,11 @@ test('no condition that is allowed costs more than its bound, whatever the messa
 })
 
 test('any text is read or refused, and nothing is thrown', () => {
-  const noise = fc.oneof(fc.string({ maxLength: 300 }), fc.string({ unit: 'binary', maxLength: 50 }), condition)
+  const noise = fc.oneof(
+    fc.string({ maxLength: 300 }),
+    fc.string({ unit: 'binary', maxLength: 50 }),
+    condition,
+  )
   fc.assert(
     fc.property(noise, (text) => {
       const read = readCondition(text)

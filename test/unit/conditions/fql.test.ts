@@ -100,6 +100,10 @@ const said: readonly (readonly [fql: string, value: unknown, passes: boolean])[]
   ['properties.value = null', undefined, true],
 ]
 
+function track(event: string, properties: object): object {
+  return { type: 'track', event, properties }
+}
+
 describe('says the same as at Segment', () => {
   test.each(said)('%s with %j: %s', (fql, value, expected) => {
     expect(passes(fql, { type: 'track', properties: { value } })).toBe(expected)
@@ -120,7 +124,6 @@ describe('says the same as at Segment', () => {
   test('with groups in groups', () => {
     const fql =
       '(event = "Product Added" and properties.price >= 100) or (event = "Order Completed" and properties.total >= 500)'
-    const track = (event: string, properties: object) => ({ type: 'track', event, properties })
     expect(passes(fql, track('Product Added', { price: 100 }))).toBe(true)
     expect(passes(fql, track('Product Added', { total: 500 }))).toBe(false)
     expect(passes(fql, track('Order Completed', { total: 500 }))).toBe(true)

@@ -230,18 +230,21 @@ function manyOf(world: World): readonly (typeof main)[] {
   return hooks
 }
 
-test.each(['filter_failed', 'mapping_failed'])('one dead letter %s is told at once, because a rule of the customer fails', (reason) => {
-  const world = new World()
-  world.report('w1', { counts: [{ destinationId: 'crm', paced: {}, dead_letters: { [reason]: 1 } }] })
-  const [notice] = world.decide()
-  expect(notice).toMatchObject({ kind: 'dead_letters', counts: { [reason]: 1 } })
-  if (notice === undefined) throw new Error('nothing is told')
-  const { text } = messageOf(notice, () => ({ name: 'CRM' }))
-  expect(JSON.parse(text).properties.advice).toContain(`--reason ${reason}`)
-  // The next ones wait for the end of the window, as others do.
-  world.report('w1', { counts: [{ destinationId: 'crm', paced: {}, dead_letters: { [reason]: 50 } }] })
-  expect(world.decide()).toEqual([])
-})
+test.each(['filter_failed', 'mapping_failed'])(
+  'one dead letter %s is told at once, because a rule of the customer fails',
+  (reason) => {
+    const world = new World()
+    world.report('w1', { counts: [{ destinationId: 'crm', paced: {}, dead_letters: { [reason]: 1 } }] })
+    const [notice] = world.decide()
+    expect(notice).toMatchObject({ kind: 'dead_letters', counts: { [reason]: 1 } })
+    if (notice === undefined) throw new Error('nothing is told')
+    const { text } = messageOf(notice, () => ({ name: 'CRM' }))
+    expect(JSON.parse(text).properties.advice).toContain(`--reason ${reason}`)
+    // The next ones wait for the end of the window, as others do.
+    world.report('w1', { counts: [{ destinationId: 'crm', paced: {}, dead_letters: { [reason]: 50 } }] })
+    expect(world.decide()).toEqual([])
+  },
+)
 
 function deadLetters(count: number): Report['counts'] {
   return [{ destinationId: 'crm', paced: {}, dead_letters: { expired: count - 1, failed_for_good: 1 } }]

@@ -148,11 +148,11 @@ export function stage({
   const pipeline = createPipeline({
     catalog: () => catalog,
     sender: {
-      post({ origin }, body, headers, exchange, own) {
+      post({ origin }, body, headers, exchange) {
         const one: Posted = {
           to: new URL(origin).hostname.replace('.example', ''),
           body: Buffer.from(body).toString(),
-          own,
+          own: exchange.own,
           headers,
           answer(outcome, mayHaveArrived = outcome.kind === 'timeout') {
             posted.splice(posted.indexOf(one), 1)

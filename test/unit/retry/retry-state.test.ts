@@ -54,7 +54,16 @@ const optional = new Set([
   'unjudged',
 ])
 /** The headers that are whole numbers, or 1. */
-const numbers = ['rung', 'waits', 'attempts', 'first-seen', 'expires-at', 'uncertain', 'delivered', 'unjudged']
+const numbers = [
+  'rung',
+  'waits',
+  'attempts',
+  'first-seen',
+  'expires-at',
+  'uncertain',
+  'delivered',
+  'unjudged',
+]
 const required = names.filter((name) => !optional.has(name))
 /** The room for headers in the records of retry topics, in bytes. `maxRetryRecordBytes` includes it. */
 const headersBytes = 64 * 1024
@@ -136,9 +145,11 @@ test.each<[string, Partial<RetryState>]>([
   expect(decoded).toMatchObject({ ok: true, state: { hookContents: new Map([['a', '0123456789ab']]) } })
 })
 
-describe('the mapping of the first try', () => {
-  const mappingOf = (changed: Partial<RetryState>) => encodeRetryState({ ...state, ...changed })['mapping']
+function mappingOf(changed: Partial<RetryState>): string | undefined {
+  return encodeRetryState({ ...state, ...changed })['mapping']
+}
 
+describe('the mapping of the first try', () => {
   test('is carried once there was a try', () => {
     expect(mappingOf({ mapping: '{}' })).toBe('{}')
     expect(mappingOf({ mapping: '{}', attempts: 0 })).toBeUndefined()

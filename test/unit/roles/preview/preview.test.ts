@@ -44,7 +44,7 @@ test('each message is said what a destination with this filter does with it', ()
 test('faults are those of the catalog, by the names of the rule', () => {
   expect(previewed({ filter: { condition: 'nope == 1', events: [] } })).toEqual([
     expect.stringContaining('filter.events has too few entries'),
-    expect.stringContaining("filter.condition has a fault: unknown variable: nope at character 1"),
+    expect.stringContaining('filter.condition has a fault: unknown variable: nope at character 1'),
   ])
   expect(previewed({ filter: 5 })).toEqual([expect.stringContaining('filter must be')])
 })
