@@ -4,6 +4,8 @@ import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { BufferAccount } from './buffer-account.ts'
 import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
+import { BatchAttempt, type BatchListener } from './batch-attempt.ts'
+import { type BatchPlan, gatherBatch } from './batch-members.ts'
 import { Conclusion } from './conclusion.ts'
 import { idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
@@ -15,6 +17,7 @@ import type { OrderingKeys } from './ordering-keys.ts'
 import type { SkipReason } from '../routing/route.ts'
 import type { Parking } from './parking.ts'
 import { describeFilterFault } from './dead-letter-advice.ts'
+import { isOwnRequest } from '../shape/shaper.ts'
 import type { RuleTime } from './rule-time.ts'
 import { describeMappingFault, isShaped, judgeAgain, outgoing } from './shaping.ts'
 import type { StoppedUnits } from './stopped-units.ts'
@@ -72,6 +75,15 @@ export class Turns {
     freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),
     ended: () => this.#account.end(),
   }
+  readonly #batchListener: BatchListener<Delivery> = {
+    ...this.#listener,
+    waits: (delivery) => this.#waits(delivery),
+    posting: (messages, bytes) => {
+      this.#options.observer.batched?.(messages)
+      this.#account.holdBytes(bytes)
+    },
+    released: (bytes) => this.#account.holdBytes(-bytes),
+  }
 
   constructor(options: TurnsOptions) {
     this.#options = options
@@ -116,7 +128,10 @@ export class Turns {
     }
     const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
     if (pauseMs !== undefined) this.#pause(delivery, pauseMs)
-    else if (this.#isReady(delivery, definition)) this.#attempt(delivery, endpoint, plan, startedMs)
+    else if (!this.#isReady(delivery, definition)) return
+    else if (definition.batch === undefined || isAlone(delivery))
+      this.#attempt(delivery, endpoint, plan, startedMs)
+    else this.#attemptBatch({ lead: delivery, endpoint, plan, startedMs })
   }
 
   /**
@@ -139,6 +154,25 @@ export class Turns {
       definition.id,
       () => this.#judge(delivery, definition) && this.#shape(delivery, definition),
     )
+  }
+
+  /**
+   * Makes ready what a delivery sends in a batch. Returns false if it has to lead a batch, or to be sent
+   * alone, because its rules say more than a body, or say nothing of it.
+   */
+  #joins(delivery: Delivery, definition: DestinationDefinition): boolean {
+    const { ruleTime } = this.#options
+    if (delivery.isUnjudged) return false
+    if (!isShaped(delivery, definition)) {
+      delivery.shape(undefined, '')
+      return true
+    }
+    if (ruleTime.waitMs(definition.id) > 0) return false
+    const decided = ruleTime.measure(definition.id, () => outgoing(delivery, definition))
+    if (decided.kind === 'plain') delivery.shape(undefined, '')
+    else if (decided.kind === 'shaped') delivery.shape(decided.shaped, decided.shaper.text)
+    else return false
+    return !isAlone(delivery)
   }
 
   /**
@@ -242,19 +276,45 @@ export class Turns {
     }).start()
   }
 
+  /** Makes an attempt of a delivery together with those that may leave its lane with it. */
+  #attemptBatch(batch: BatchPlan): void {
+    const { lead, endpoint, plan, startedMs } = batch
+    const { hooks, sick, tryClass } = plan
+    const { sender, bulkhead, now } = this.#options
+    this.#account.begin()
+    lead.hasPlace = true
+    const joins = (next: Delivery, definition: DestinationDefinition) => this.#joins(next, definition)
+    const gathered = gatherBatch(batch, { ...this.#options, joins })
+    const isSick = sick.length === hooks.length
+    const deliveries = isSick ? gathered.filter((delivery) => this.#detaches(delivery)) : gathered
+    if (deliveries.length === 0) {
+      this.#free(lead, true)
+      this.#account.end()
+      return
+    }
+    const listener = this.#batchListener
+    const parts = { sender, bulkhead, endpoint, hooks, sick, tryClass, listener, lead, deliveries, startedMs }
+    new BatchAttempt({ ...parts, now }).start()
+  }
+
   /**
    * Counts a delivery that waits for failing hooks against the limits for such deliveries, and returns true.
    * If a limit is reached, for example because Kafka doesn't accept records, parks the delivery instead and
    * returns false.
    */
   #tryDetach(delivery: Delivery): boolean {
+    if (this.#detaches(delivery)) return true
+    this.#free(delivery, true)
+    this.#account.end()
+    return false
+  }
+
+  #detaches(delivery: Delivery): boolean {
     if (this.#account.mayDetach(delivery.pending)) {
       delivery.detach()
       return true
     }
     this.#hadNoTurn(delivery, [])
-    this.#free(delivery, true)
-    this.#account.end()
     return false
   }
 
@@ -272,9 +332,14 @@ export class Turns {
   /** Frees a delivery's place in the lane. Only requests in the bulkhead may still be under way. */
   #free(delivery: Delivery, isConcluded: boolean): void {
     delivery.hasPlace = false
-    if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
+    if (!isConcluded) this.#waits(delivery)
     if (delivery.isToGoBack) this.#goBack(delivery)
     else this.#lanes.finished(delivery)
+  }
+
+  /** Counts a delivery whose remaining requests are in the bulkhead as one that waits for failing hooks. */
+  #waits(delivery: Delivery): void {
+    if (this.#account.mayDetach(delivery.pending)) delivery.detach()
   }
 
   /**
@@ -331,4 +396,9 @@ function firstTryWay({ laneClass, replayJob }: Delivery, way: Way): FirstTryWay 
     case 'backfill':
       return 'replayed'
   }
+}
+
+/** Returns true if a delivery can't be sent in a batch, because a mapping makes more of it than a body. */
+function isAlone({ shaped }: Delivery): boolean {
+  return isOwnRequest(shaped)
 }

@@ -11,6 +11,9 @@ import type { Make } from './part.ts'
 import { fillPath, readPath, type RequestPath } from './request-path.ts'
 import { textOf } from './template.ts'
 
+const jsonType = 'application/json'
+const formType = 'application/x-www-form-urlencoded'
+
 /** What a mapping makes of a message: the parts of its requests that the message decides. */
 export type Shaped = {
   readonly method: MappingMethod
@@ -23,10 +26,14 @@ export type Shaped = {
   readonly body: Buffer
 }
 
-export type ShapeResult = { ok: true; shaped: Shaped } | { ok: false; detail: string }
+/** Returns true if a message needs a request of its own, because more of it than its body is made. */
+export function isOwnRequest(shaped: Shaped | undefined): boolean {
+  if (shaped === undefined) return false
+  const { method, path, headers, contentType } = shaped
+  return method !== 'POST' || path !== '' || headers.length > 0 || contentType !== jsonType
+}
 
-const jsonType = 'application/json'
-const formType = 'application/x-www-form-urlencoded'
+export type ShapeResult = { ok: true; shaped: Shaped } | { ok: false; detail: string }
 
 /** A mapping that was read, and is applied to any number of messages. */
 export class Shaper {

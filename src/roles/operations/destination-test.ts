@@ -1,14 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { type AddressPolicy, createAddressPolicy } from '../../address/policy.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
+import type { Batch } from '../../catalog/features/batch.ts'
 import type { Config } from '../../config/schema.ts'
 import { ownRequest } from '../../delivery/own-request.ts'
+import { readsStatuses, settledOf, settlementOf } from '../../delivery/batch/batch-answer.ts'
+import { batchBody, batchIdOf } from '../../delivery/batch/batch-body.ts'
 import { createEndpoints, type Endpoint, type EndpointHook } from '../../delivery/endpoint.ts'
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
+import { judge, type Verdict } from '../../delivery/outcomes/verdict.ts'
 import type { Sender } from '../../delivery/send/sender.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
 import { outgoingOf } from '../../shape/choice.ts'
+import { isOwnRequest } from '../../shape/shaper.ts'
 import type { Shaped } from '../../shape/shaper.ts'
 import { createPlainOutbound } from '../start/outbound.ts'
 import { someOf } from '../start/progress.ts'
@@ -27,10 +32,13 @@ export type TestOrder = {
   readonly message: string | undefined
 }
 
-/** The result of a request to a hook. `durationMs` counts from its start to its outcome. */
+/**
+ * The result of a request to a hook. `outcome` and `verdict` are those of the message, also if it was sent as a
+ * batch of one. `durationMs` counts from its start to its outcome. */
 export type HookTrial = {
   readonly hook: EndpointHook
   readonly outcome: Outcome
+  readonly verdict: Verdict
   readonly durationMs: number
 }
 
@@ -124,20 +132,34 @@ type TrialParts = {
 
 function tryHook({ sender, endpoint, hook, message, shaped }: TrialParts): Promise<HookTrial> {
   const { target, refusal: detail } = hook
-  if (detail !== undefined)
-    return Promise.resolve({ hook, outcome: { kind: 'request', detail }, durationMs: 0 })
+  if (detail !== undefined) {
+    const outcome: Outcome = { kind: 'request', detail }
+    return Promise.resolve({ hook, outcome, verdict: judge(outcome), durationMs: 0 })
+  }
   const key = partitionKey(JSON.parse(message.body.toString()))
   const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
-  const body = shaped === undefined ? message.body : shaped.body
-  const headers = [...endpoint.headersOf({ ...message, body, attempts: 1 }, Date.now()), ...testHeader]
+  const { batch } = endpoint.definition
+  const isBatched = batch !== undefined && !isOwnRequest(shaped)
+  const sent = { ...message, body: shaped === undefined ? message.body : shaped.body }
+  const { body, messageId } = isBatched ? batchOf(sent, batch) : sent
+  const headers = [...endpoint.headersOf({ messageId, body, attempts: 1 }, Date.now()), ...testHeader]
   return new Promise((resolve) => {
-    const exchange = {
+    sender.post(target, body, headers, {
       userId,
-      own: shaped && ownRequest(target, shaped),
-      answered: (outcome: Outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
+      own: isBatched ? undefined : shaped && ownRequest(target, shaped),
+      ...(isBatched && { reads: readsStatuses }),
+      answered(outcome) {
+        const settled = isBatched
+          ? settledOf(settlementOf(outcome, 1), 0)
+          : { outcome, verdict: judge(outcome) }
+        resolve({ hook, ...settled, durationMs: performance.now() - startedMs })
+      },
       released: () => undefined,
-    }
-    sender.post(target, body, headers, exchange)
+    })
   })
+}
+
+function batchOf({ body, messageId }: Entered, { format }: Batch): { body: Buffer; messageId: string } {
+  return { body: batchBody(format, [body]), messageId: batchIdOf([messageId]) }
 }
