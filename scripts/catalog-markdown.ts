@@ -92,6 +92,8 @@ variable with a whole URL may have a secret in its path or query, and not in the
 `
 
 type Schema = {
+  /** What TypeBox calls it. Each schema has it, also one for any value. */
+  '~kind'?: string
   type?: string
   enum?: readonly string[]
   description?: string
