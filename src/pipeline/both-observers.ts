@@ -15,6 +15,7 @@ export function bothObservers(
   if (second === undefined) return first
   return {
     ...bothOfMessages(first, second),
+    ...bothAtTimes(first, second),
     firstTried(delivery, way) {
       first.firstTried(delivery, way)
       second.firstTried?.(delivery, way)
@@ -22,10 +23,6 @@ export function bothObservers(
     attempted(delivery, result, durationMs) {
       first.attempted(delivery, result, durationMs)
       second.attempted?.(delivery, result, durationMs)
-    },
-    batched(messages) {
-      first.batched?.(messages)
-      second.batched?.(messages)
     },
     delivered(delivery) {
       first.delivered(delivery)
@@ -76,6 +73,23 @@ function bothOfMessages(first: PipelineObserver, second: Partial<PipelineObserve
     rulesTooLong(destinationId) {
       first.rulesTooLong?.(destinationId)
       second.rulesTooLong?.(destinationId)
+    },
+  }
+}
+
+/** The calls that an observer need not have. */
+function bothAtTimes(
+  first: PipelineObserver,
+  second: Partial<PipelineObserver>,
+): Pick<PipelineObserver, 'askedForToken' | 'batched'> {
+  return {
+    askedForToken(destinationId, hookId, asked, definition) {
+      first.askedForToken?.(destinationId, hookId, asked, definition)
+      second.askedForToken?.(destinationId, hookId, asked, definition)
+    },
+    batched(messages) {
+      first.batched?.(messages)
+      second.batched?.(messages)
     },
   }
 }

@@ -100,6 +100,7 @@ test('every key has its default when nothing is set', () => {
       lanePatienceMs: 500,
       maxRuleTimeMs: 100,
       laneWaitMs: 5_000,
+      loginWaitMs: 259_200_000,
       waitingQueues: true,
       stopOnGone: true,
       poolIdleMs: 30_000,
