@@ -185,8 +185,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       name,
       state,
       sources: rest.sources,
-      filter: rest.filter && filterOf(rest.filter),
-      mappings: rest.mappings,
+      ...rulesOf(rest),
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
       nextSharedSecret:
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
@@ -208,6 +207,13 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
     }),
   )
   return createCatalog(sources, destinations, version)
+}
+
+function rulesOf({
+  filter,
+  mappings,
+}: Partial<CatalogDefinition['destinations'][number]>): Pick<Destination, 'filter' | 'mappings'> {
+  return { filter: filter && filterOf(filter), mappings }
 }
 
 function filterOf({

@@ -74,7 +74,7 @@ function isNamed(events: readonly string[], name: string): boolean {
  * alone. So all destinations with the same percentage get the same users, a higher percentage adds users and
  * takes none away, and all workers and versions agree.
  */
-export function placeOf(userId: unknown): number {
+function placeOf(userId: unknown): number {
   const digest = hash('sha256', typeof userId === 'string' ? userId : '', 'hex')
   return (Number.parseInt(digest.slice(0, 12), 16) / 2 ** 48) * 100
 }

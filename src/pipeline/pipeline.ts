@@ -106,11 +106,7 @@ class DeliveryPipeline implements Pipeline {
     this.#account = account
     this.#exits = exits
     this.#parking = new Parking({ ...options, exits })
-    const ruleTime = new RuleTime({
-      mostMs: options.maxRuleMs ?? usualRuleMs,
-      onOver: (destinationId) => options.observer.rulesTooLong?.(destinationId),
-      monotonicMs: () => performance.now(),
-    })
+    const ruleTime = ruleTimeOf(options)
     this.ruleTime = ruleTime
     this.#entrance = new Entrance({ ...options, account, backfillNeeds, exits, ruleTime })
     this.#lanes = this.#openLanes()
@@ -356,4 +352,12 @@ class DeliveryPipeline implements Pipeline {
     const delivery = this.#entrance.resume(record, content, queueClass)
     if (delivery !== undefined) this.#lineUp.resume(delivery)
   }
+}
+
+function ruleTimeOf({ maxRuleMs = usualRuleMs, observer }: PipelineOptions): RuleTime {
+  return new RuleTime({
+    mostMs: maxRuleMs,
+    onOver: (destinationId) => observer.rulesTooLong?.(destinationId),
+    monotonicMs: () => performance.now(),
+  })
 }

@@ -21,16 +21,6 @@ export type PreviewResult =
   | 'mapping_failed'
   | 'refused'
 
-export const previewResults: readonly PreviewResult[] = [
-  'passes',
-  'excluded',
-  'missing_field',
-  'not_sampled',
-  'failed',
-  'mapping_failed',
-  'refused',
-]
-
 /** `detail` says why, and is null if there is nothing to say. */
 export type Previewed = {
   readonly messageId: string | null
