@@ -81,6 +81,8 @@ export type AdminCall =
   | 'list_audit'
   | 'list_sources'
   | 'list_source_events'
+  | 'preview'
+  | 'preview_source'
   | 'sign_in'
   | 'show_session'
   | 'sign_out'
