@@ -36,24 +36,29 @@ export function gatherBatch(
   const gathered = [lead]
   if (batch === undefined) return gathered
   const { lanes, stopped, catalog } = options
-  let bytes = lead.bytes
+  let bytes = bytesOf(lead)
   const fits = (next: Delivery): boolean => {
     if (gathered.length >= batch.maxMessages) return false
-    if (batchBytes(batch.format, gathered.length + 1, bytes + next.bytes) > batch.maxBytes) return false
     if (next.replayJob !== lead.replayJob || stopped.has(next)) return false
     // A newer value of its property waits, and takes its place when it leads a batch.
     if (next.orderingKey?.first !== undefined) return false
     forgetEditedHooks(next, endpoint.definition)
     const its = planAttempt(next, endpoint, options.plan, startedMs)
-    return 'hooks' in its && isSamePlan(its, plan) && options.joins(next, endpoint.definition)
+    if (!('hooks' in its) || !isSamePlan(its, plan) || !options.joins(next, endpoint.definition)) return false
+    return batchBytes(batch.format, gathered.length + 1, bytes + bytesOf(next)) <= batch.maxBytes
   }
   for (let next = lanes.takeMore(lead, fits); next !== undefined; next = lanes.takeMore(lead, fits)) {
     next.endpoint = endpoint
     next.seenIn = catalog()
     gathered.push(next)
-    bytes += next.bytes
+    bytes += bytesOf(next)
   }
   return gathered
+}
+
+/** Returns the bytes that are sent of a delivery, which a mapping may have made. */
+function bytesOf({ shaped, body }: Delivery): number {
+  return shaped === undefined ? body.length : shaped.body.length
 }
 
 function isSamePlan(one: AttemptPlan, other: AttemptPlan): boolean {

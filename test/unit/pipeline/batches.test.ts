@@ -251,6 +251,15 @@ describe('a batch', () => {
     expect(at.told).toContain('superseded crm "three"')
   })
 
+  test('has no more bytes than it may, also if a mapping makes its messages larger', () => {
+    const mappings = [{ body: { note: 'x'.repeat(400) } }]
+    const at = open({ mappings, batch: { ...ofThree, maxBytes: 1_024, maxWaitMs: 1 } })
+    send(at, 'a', 'b', 'c')
+    expect(at.posted.map(({ body }) => body.length <= 1_024)).not.toContain(false)
+    const first: unknown = JSON.parse(at.bodies()[0] ?? '')
+    expect(first).toHaveLength(2)
+  })
+
   test('is a line for each message with ndjson', () => {
     const at = open({ batch: { ...ofThree, format: 'ndjson' } })
     send(at, 'a', 'b', 'c')
