@@ -113,6 +113,23 @@ describe('a token that is refused', () => {
   })
 })
 
+test('a batch whose token is refused is sent once more, as a whole and as part of the same try', async () => {
+  const batch = { maxMessages: 10, maxBytes: 10_000, maxWaitMs: 1, format: 'json' } as const
+  const all = scene({ destinations: [{ ...crm, batch }] })
+  for (const id of ['m-1', 'm-2']) all.accept(id)
+  ;(await all.request('login')).answer(given('one'))
+  const first = await all.request('crm')
+  first.answer(unauthorized)
+  ;(await all.request('login')).answer(given('two'))
+  const again = await all.request('crm')
+  expect([first, again].map(tokenOf)).toEqual(['Bearer one', 'Bearer two'])
+  expect(again.body).toBe(first.body)
+  const sent = JSON.parse(again.body).length
+  again.answer(taken)
+  await until('they are delivered', () => all.told.length === sent)
+  expect(all.told.every((line) => line.startsWith('delivered'))).toBe(true)
+})
+
 test('a refusal of another kind replaces no token', async () => {
   const all = scene()
   all.accept('m-1')
