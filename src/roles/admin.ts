@@ -23,7 +23,9 @@ import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { applyCalls } from './apply-calls.ts'
+import { audienceCalls } from './audience-calls.ts'
 import { bulkCalls } from './bulk-calls.ts'
+import { eventSearchCalls } from './event-search-calls.ts'
 import { contentCalls } from './content-calls.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
@@ -140,6 +142,7 @@ export async function startAdminPart({
       ...replayCalls(desk, catalog, log),
       ...destinationCalls({ desk: pauseDesk, followed }, catalog, config, log),
       ...statusCalls(followed, catalog, log),
+      ...audienceCalls(followed, catalog, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
@@ -147,6 +150,7 @@ export async function startAdminPart({
       ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
       ...contentCalls({ config, log, desk, catalog }),
+      ...eventSearchCalls({ config, log, desk, catalog }),
       ...console.calls,
       live: async (request) => live.call(request),
     },
