@@ -1,4 +1,16 @@
-import { choice, cidrs, duration, integer, isPlainUrl, optionalText, text, texts, HOUR, MINUTE, SECOND } from './key.ts'
+import {
+  choice,
+  cidrs,
+  duration,
+  integer,
+  isPlainUrl,
+  optionalText,
+  text,
+  texts,
+  HOUR,
+  MINUTE,
+  SECOND,
+} from './key.ts'
 
 /** Without TLS, whoever is between could sign in as anybody. */
 function isIssuer(given: string): boolean {

@@ -32,7 +32,8 @@ export function audiencesTogether(words: readonly AudienceWord[]): AudienceHealt
     if (units === 0) continue
     const before = spaces.get(spaceId)
     const sums = new Map(before?.values)
-    for (const [property, count] of Object.entries(values)) sums.set(property, (sums.get(property) ?? 0) + count)
+    for (const [property, count] of Object.entries(values))
+      sums.set(property, (sums.get(property) ?? 0) + count)
     spaces.set(spaceId, {
       spaceId,
       units: (before?.units ?? 0) + units,

@@ -62,7 +62,9 @@ export async function startOpenIdProvider(): Promise<OpenIdProvider> {
       case '/.well-known/openid-configuration':
         return json(response, configuration(issuer))
       case '/keys':
-        return json(response, { keys: [{ ...own.publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig' }] })
+        return json(response, {
+          keys: [{ ...own.publicKey.export({ format: 'jwk' }), kid: 'own', use: 'sig' }],
+        })
       case '/authorize':
         return authorize(url.searchParams, response)
       case '/token':

@@ -144,5 +144,7 @@ function cookieOf(header: string | undefined, name: string, most = 200): string 
     return key === name ? [value] : []
   })
   const [only] = values
-  return values.length === 1 && only !== undefined && only.length <= most && /^[\x21-\x7e]+$/.test(only) ? only : undefined
+  return values.length === 1 && only !== undefined && only.length <= most && /^[\x21-\x7e]+$/.test(only)
+    ? only
+    : undefined
 }

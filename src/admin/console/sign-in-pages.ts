@@ -71,7 +71,9 @@ export function addSignIn(
       const forget = browsers.keepFlow(approach, undefined)
       if (!end.ok) return refused(reply.header('set-cookie', forget), end.why)
       const cookies = [end.headers['set-cookie'] ?? '', forget]
-      return redirect(reply, `${home}${pageIn(new URLSearchParams({ to: end.to }))}`, { 'set-cookie': cookies })
+      return redirect(reply, `${home}${pageIn(new URLSearchParams({ to: end.to }))}`, {
+        'set-cookie': cookies,
+      })
     } catch (error) {
       onFault(error)
       return refused(reply, 'failed')

@@ -103,7 +103,11 @@ export class Provider {
   }
 
   /** Some providers have claims only in their answer about the user. */
-  async #withUserInfo(server: oauth.AuthorizationServer, claims: Claims, accessToken: string): Promise<Claims> {
+  async #withUserInfo(
+    server: oauth.AuthorizationServer,
+    claims: Claims,
+    accessToken: string,
+  ): Promise<Claims> {
     if (claims[this.#options.claim] !== undefined || server.userinfo_endpoint === undefined) return claims
     const response = await oauth.userInfoRequest(server, this.#client, accessToken, this.#request())
     const more = await oauth.processUserInfoResponse(server, this.#client, claims.sub, response)

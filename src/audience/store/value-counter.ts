@@ -123,7 +123,7 @@ export class ValueCounter {
     counted: UnitCount,
   ): Promise<ReadonlyMap<string, number> | undefined> {
     const values = new Map<string, number>()
-    for (let after: StatePlace | null = null; ; ) {
+    for (let after: StatePlace | null = null; ;) {
       const startedMs = performance.now()
       const page = await this.#page(unit, { spaceId, after, count: pageSize, withLeft: false })
       // The unit may have been left, and be back with another store.

@@ -96,7 +96,8 @@ const refusals: Readonly<Record<string, string>> = {
   denied: 'The provider has refused. Try again, or ask whoever runs it.',
   stale: 'The sign-in was begun in another window or too long ago. Begin again.',
   no_right: 'The provider knows you, but you have no right here. Ask whoever runs Sluice.',
-  failed: 'The provider does not answer as it should. Try again later, or sign in with a token. The log of sluice admin has the reason.',
+  failed:
+    'The provider does not answer as it should. Try again later, or sign in with a token. The log of sluice admin has the reason.',
   busy: 'Too many tries came from your address. Try again in a minute.',
   unavailable: 'Kafka does not answer, so your session could not be kept. Try again.',
 }

@@ -23,7 +23,9 @@ export function AudiencesPage() {
       ) : (
         <>
           {answer.isComplete ? null : (
-            <p class="lead">Not all workers tell what they know, so first syncs and backfills may be missing.</p>
+            <p class="lead">
+              Not all workers tell what they know, so first syncs and backfills may be missing.
+            </p>
           )}
           {answer.spaces.map((space) => (
             <Space key={space.id} space={space} />
@@ -54,7 +56,11 @@ function Space({ space }: { space: AudienceSpace }) {
           note={countedAt === null ? 'are being counted' : <Counted at={countedAt} />}
         />
         <Figure name="Audiences and traits" value={count(audiences.length)} />
-        <Figure name="Destinations" value={count(connected)} note={`${count(lacking.length)} lack something`} />
+        <Figure
+          name="Destinations"
+          value={count(connected)}
+          note={`${count(lacking.length)} lack something`}
+        />
       </dl>
       {lacking.length === 0 ? null : (
         <ul class="rows" aria-label={`Destinations that lack values of ${name}`}>
@@ -114,7 +120,13 @@ const stateWords: Readonly<Record<AudienceDestination['state'], { word: string; 
   unknown: { word: 'unknown', tone: 'quiet' },
 }
 
-function Lacking({ one: { destination, name, state, left }, space }: { one: AudienceDestination; space: string }) {
+function Lacking({
+  one: { destination, name, state, left },
+  space,
+}: {
+  one: AudienceDestination
+  space: string
+}) {
   return (
     <li>
       <Badge {...stateWords[state]} />

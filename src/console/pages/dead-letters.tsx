@@ -60,7 +60,8 @@ function Groups({ hours, destination }: { hours: number; destination: string }) 
   return (
     <>
       <p class="lead quiet">
-        What has become a dead letter, also if a replay has sent it since. A replay is counted before it starts.
+        What has become a dead letter, also if a replay has sent it since. A replay is counted before it
+        starts.
       </p>
       {byDestination(summary.groups).map((group) => (
         <DestinationPart

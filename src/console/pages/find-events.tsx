@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import { type EventQuery, EventSearch } from '../data/event-search.ts'
 import { count } from '../data/format.ts'
 import { route, setParams } from '../data/route.ts'
@@ -25,7 +25,7 @@ export function FindEvents() {
   const conditions = useSignal(params.get('content') ?? '')
   const source = useSignal(params.get('source') ?? '')
   const hours = useSignal<(typeof times)[number]['value']>('1')
-  const search = useSignal(new EventSearch()).value
+  const search = useMemo(() => new EventSearch(), [])
   useEffect(() => () => search.stop(), [search])
   const begin = (): void => {
     setParams({ content: conditions.value.trim() }, { replace: true })
@@ -75,8 +75,8 @@ export function FindEvents() {
         )}
       </form>
       <p class="hint">
-        Reads what Kafka has of this time, so it also finds what the delivery log leaves out. Each look is written to
-        the audit trail.
+        Reads what Kafka has of this time, so it also finds what the delivery log leaves out. Each look is
+        written to the audit trail.
       </p>
       <ProblemNote problem={search.problem.value} />
       <Found search={search} />

@@ -78,7 +78,9 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
 function ContentPart({ content }: { content: Act<[], MessageContent> }) {
   const { done, problem, isBusy } = content
   if (!seesContent.value)
-    return <p class="lead quiet">Your session does not see what messages contain, and what endpoints answer.</p>
+    return (
+      <p class="lead quiet">Your session does not see what messages contain, and what endpoints answer.</p>
+    )
   if (done === undefined)
     return (
       <p class="lead">

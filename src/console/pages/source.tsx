@@ -37,7 +37,9 @@ export function SourcePage() {
           <Snippets source={source} />
         </>
       )}
-      {source !== undefined && source.kind !== 'audiences' && seesContent.value ? <LastEvents id={id} /> : null}
+      {source !== undefined && source.kind !== 'audiences' && seesContent.value ? (
+        <LastEvents id={id} />
+      ) : null}
       <LastRecords id={id} />
     </Page>
   )

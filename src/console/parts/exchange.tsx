@@ -47,8 +47,8 @@ function RequestSide({ request: { hook, method, origin, headers }, body }: Reque
       </h3>
       <pre tabIndex={0}>{[...head, '', body].join('\n')}</pre>
       <p class="hint">
-        The body is as it was sent. The headers are those of the catalog now; … stands for what may be secret, or
-        differs in each try.
+        The body is as it was sent. The headers are those of the catalog now; … stands for what may be secret,
+        or differs in each try.
       </p>
     </section>
   )
@@ -93,8 +93,8 @@ function SignatureCheck({ request, body }: RequestProps) {
     <details>
       <summary>Check the signature by hand</summary>
       <p class="hint">
-        Put the secret into the variable SECRET of a shell, so that it gets into no page and no history. The result
-        is what the endpoint must have got in the header.
+        Put the secret into the variable SECRET of a shell, so that it gets into no page and no history. The
+        result is what the endpoint must have got in the header.
       </p>
       {checks.map(({ header, of, command }) => (
         <div key={header}>

@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { signInPaths } from '../../admin/console/sign-in-pages.ts'
 import { Provider } from '../../admin/provider/provider.ts'
-import { type ProviderRight, providerRightForm, readProviderRight } from '../../admin/provider/provider-rights.ts'
+import {
+  type ProviderRight,
+  providerRightForm,
+  readProviderRight,
+} from '../../admin/provider/provider-rights.ts'
 import type { Config } from '../../config/schema.ts'
 import { StartError } from '../start/start-error.ts'
 

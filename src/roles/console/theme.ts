@@ -19,7 +19,8 @@ export type ReadTheme = {
  */
 export function themeOf({ admin }: Config): ReadTheme | undefined {
   const { consoleName: name, consoleAccent: accent, consoleLogo: path, consoleTheme: scheme } = admin
-  if (name === undefined && accent === undefined && path === undefined && scheme === 'system') return undefined
+  if (name === undefined && accent === undefined && path === undefined && scheme === 'system')
+    return undefined
   const logo = path === undefined ? undefined : readLogo(path)
   const shown = { name: name ?? null, accent: accent ?? null, scheme, logo: logo?.name ?? null }
   return { shown, logo }

@@ -43,7 +43,10 @@ export function audienceWord({
 }
 
 /** Tells of the properties with most values, as far as there is room. */
-function spaceWord({ spaceId, units, atMs, values }: SpaceCount, room: number): AudienceWord['spaces'][number] {
+function spaceWord(
+  { spaceId, units, atMs, values }: SpaceCount,
+  room: number,
+): AudienceWord['spaces'][number] {
   const most = [...values].toSorted(([, one], [, other]) => other - one)
   const more = most.slice(room).reduce((sum, [, count]) => sum + count, 0)
   return { space: spaceId, units, atMs, values: Object.fromEntries(most.slice(0, room)), more }

@@ -136,7 +136,11 @@ function reportOf(options: OpenHealthOptions, build: ProcessFacts, nowMs: number
   )
   const { records, ...counts } = failing.report(words, nowMs)
   const ofAudiences = audienceReporter.report(audienceWord(options), nowMs)
-  return [...records, ...ofAudiences, ...reporter.report(factsOf(options, lowered, { ...build, ...counts }), nowMs)]
+  return [
+    ...records,
+    ...ofAudiences,
+    ...reporter.report(factsOf(options, lowered, { ...build, ...counts }), nowMs),
+  ]
 }
 
 function failingWord({ hooks, nextMs }: FailingFacts, limit: LimitWord | undefined): FailingWord {

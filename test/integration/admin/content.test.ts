@@ -190,7 +190,10 @@ test('events are found by what they say, part by part, within the scope, and who
     [{ conditions: ['total'] }, 'bad-request'],
     [{ from: 'yesterday' }, 'bad-request'],
     [{ cursor: 'x' }, 'bad-request'],
-    [{ cursor: Buffer.from('[3,0,9,[[0,3],[0,3],[0,3],[0,3],[0,3],[0,3],[0,3]]]').toString('base64url') }, 'bad-request'],
+    [
+      { cursor: Buffer.from('[3,0,9,[[0,3],[0,3],[0,3],[0,3],[0,3],[0,3],[0,3]]]').toString('base64url') },
+      'bad-request',
+    ],
   ] as const)
     await expect(search(body)).rejects.toMatchObject({ type: `/problems/${type}` })
   await expect(search({}, acme.without)).rejects.toMatchObject({ status: 403 })

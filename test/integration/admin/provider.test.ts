@@ -92,7 +92,9 @@ describe('who signs in at the provider', () => {
     const { status, location, cookies, session } = await signIn('message?id=order-4711')
     expect([status, location]).toEqual([303, '/sluice/console/message?id=order-4711'])
     expect(cookies).toEqual([
-      expect.stringMatching(/^__Secure-sluice=sluice_session_[\w-]{43}; Path=\/sluice; HttpOnly; SameSite=Strict; Secure$/),
+      expect.stringMatching(
+        /^__Secure-sluice=sluice_session_[\w-]{43}; Path=\/sluice; HttpOnly; SameSite=Strict; Secure$/,
+      ),
       expect.stringMatching(/^__Secure-sluice-sign-in=; .*Max-Age=0; HttpOnly; SameSite=Lax; Secure$/),
     ])
     expect((await read('/v1/session', session)).json).toMatchObject({
@@ -196,7 +198,9 @@ test('the provider gets a challenge and a nonce, and the browser keeps a cookie 
     state: expect.stringMatching(/^[\w-]{43}$/),
   })
   expect(begun.cookies).toEqual([
-    expect.stringMatching(/^__Secure-sluice-sign-in=\S+; Path=\/sluice; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/),
+    expect.stringMatching(
+      /^__Secure-sluice-sign-in=\S+; Path=\/sluice; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+    ),
   ])
 })
 

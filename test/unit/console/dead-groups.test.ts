@@ -15,7 +15,9 @@ test('dead letters are put together by destination, those with most first', () =
     group('erp', 'failed_for_good', 9),
     group(null, 'no_source', 1),
   ])
-  expect(grouped.map(({ destination, count, reasons }) => [destination, count, reasons.map((one) => one.reason)])).toEqual([
+  expect(
+    grouped.map(({ destination, count, reasons }) => [destination, count, reasons.map((one) => one.reason)]),
+  ).toEqual([
     ['erp', 13, ['failed_for_good', 'expired']],
     ['crm', 5, ['expired']],
     [null, 1, ['no_source']],

@@ -19,7 +19,9 @@ test.each(['a plain secret', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'])(
     const time = String(sent.get('webhook-timestamp'))
     for (const { header, command } of checks) {
       const filled = command.replace('TIMESTAMP=…', `TIMESTAMP=${time}`)
-      const printed = execFileSync('sh', ['-c', filled], { env: { ...process.env, SECRET: secret } }).toString()
+      const printed = execFileSync('sh', ['-c', filled], {
+        env: { ...process.env, SECRET: secret },
+      }).toString()
       const computed = printed.trim().split(/\s/).at(-1) ?? ''
       expect(`${header} ${String(sent.get(header))}`).toContain(computed)
       expect(computed.length).toBeGreaterThan(20)

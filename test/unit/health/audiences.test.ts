@@ -19,7 +19,13 @@ const says = (writer: string, word: Partial<AudienceWord> | undefined): HealthRe
   writer,
   word: word && { ...nothing, ...word },
 })
-const space = (values: Record<string, number>, atMs: number) => ({ space: 'people', units: 1, atMs, values, more: 1 })
+const space = (values: Record<string, number>, atMs: number) => ({
+  space: 'people',
+  units: 1,
+  atMs,
+  values,
+  more: 1,
+})
 const sync = (left: number, isWaiting: boolean) => ({ destination: 'crm', space: 'people', left, isWaiting })
 const behind = [{ destination: 'erp', space: 'people' }]
 
@@ -34,7 +40,16 @@ test('counts and first syncs of all living processes are added up, and marks are
   const { spaces, ...rest } = board.audiences(0)
   expect(rest).toEqual({ firstSyncs: [sync(12, false)], behind, untold: 7 })
   expect([...spaces.values()]).toEqual([
-    { spaceId: 'people', units: 2, atMs: 5, values: new Map([['vip', 7], ['loyal', 1]]), otherValues: 2 },
+    {
+      spaceId: 'people',
+      units: 2,
+      atMs: 5,
+      values: new Map([
+        ['vip', 7],
+        ['loyal', 1],
+      ]),
+      otherValues: 2,
+    },
   ])
   board.forgetDead(30_000)
   expect(board.audiences(30_000)).toEqual({ spaces: new Map(), firstSyncs: [], behind: [], untold: 0 })

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { PeopleBook, personOf, storedPerson } from '../../../../src/admin/provider/people.ts'
 import { readProviderRight } from '../../../../src/admin/provider/provider-rights.ts'
 
-const rightsOf = (...texts: string[]) => texts.map((text) => readProviderRight(text)).filter((one) => one !== undefined)
+const rightsOf = (...texts: string[]) =>
+  texts.map((text) => readProviderRight(text)).filter((one) => one !== undefined)
 const ann = { issuer: 'https://id.example', subject: 'ann', name: 'ann@example.com' }
 
 describe('a right by a value of a claim', () => {
@@ -10,18 +11,28 @@ describe('a right by a value of a claim', () => {
     ['ops: admin', { value: 'ops', right: 'admin', seesContent: true, scope: {} }],
     ['my team: read', { value: 'my team', right: 'read', seesContent: false, scope: {} }],
     ['a: b: read content', { value: 'a: b', right: 'read', seesContent: true }],
-    ['s: operate no-content tenant=acme', { seesContent: false, scope: { label: { key: 'tenant', value: 'acme' } } }],
-    ['s: operate tenant=acme content', { seesContent: true, scope: { label: { key: 'tenant', value: 'acme' } } }],
+    [
+      's: operate no-content tenant=acme',
+      { seesContent: false, scope: { label: { key: 'tenant', value: 'acme' } } },
+    ],
+    [
+      's: operate tenant=acme content',
+      { seesContent: true, scope: { label: { key: 'tenant', value: 'acme' } } },
+    ],
   ])('%s', (text, expected) => {
     expect(readProviderRight(text)).toMatchObject(expected)
   })
 
-  test.each(['ops', 'ops: owner', ': read', 'ops: read tenant', 'a: read content content', 'a: read x=y z=w'])(
-    '%s is none',
-    (text) => {
-      expect(readProviderRight(text)).toBeUndefined()
-    },
-  )
+  test.each([
+    'ops',
+    'ops: owner',
+    ': read',
+    'ops: read tenant',
+    'a: read content content',
+    'a: read x=y z=w',
+  ])('%s is none', (text) => {
+    expect(readProviderRight(text)).toBeUndefined()
+  })
 })
 
 describe('people', () => {
@@ -40,7 +51,10 @@ describe('people', () => {
 
   test('are the same with the same subject of the same issuer, and others otherwise', () => {
     expect(personOf({ ...ann, name: 'other' }, [])).toMatchObject({ id: person.id, hash: person.hash })
-    for (const other of [{ ...ann, subject: 'bob' }, { ...ann, issuer: 'https://other.example' }])
+    for (const other of [
+      { ...ann, subject: 'bob' },
+      { ...ann, issuer: 'https://other.example' },
+    ])
       expect(personOf(other, []).hash).not.toBe(person.hash)
   })
 

@@ -42,7 +42,12 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function put(spaceId: string, property: string, users: readonly string[], value = 'true'): Promise<void> {
+async function put(
+  spaceId: string,
+  property: string,
+  users: readonly string[],
+  value = 'true',
+): Promise<void> {
   const version = { atMs: 1, isNative: true, partition: 0, offset: 2 }
   const state = { kind: 'audience', id: 'id', name: 'name', value, version, since: version } as const
   const text = encodeEntry({ kind: 'property', state, offset: 7 }) ?? ''
