@@ -11,8 +11,11 @@ export type ValueCounterOptions = {
   readonly pauses?: Pauses
 }
 
-/** `pageMs`: at least so long between two pages. `againMs`: until a unit is counted again. */
-type Pauses = { readonly pageMs: number; readonly againMs: number }
+/**
+ * `pageMs`: at least so long between two pages. `againMs`: until a unit is counted again. `mostOfTime`: pages are
+ * read for at most this part of the time, so that deliveries don't feel it.
+ */
+type Pauses = { readonly pageMs: number; readonly againMs: number; readonly mostOfTime: number }
 
 /** How many users have a value of a space, by property: members of audiences, and values of traits. */
 export type SpaceCount = {
@@ -29,9 +32,7 @@ type Counted = { readonly atMs: number; readonly values: ReadonlyMap<string, num
 type UnitCount = { atMs: number; readonly ofSpace: Map<string, Counted> }
 
 const pageSize = 500
-const usualPauses: Pauses = { pageMs: 50, againMs: 60_000 }
-/** Pages are read for at most this part of the time, so that deliveries don't feel it. */
-const mostOfTime = 0.02
+const usualPauses: Pauses = { pageMs: 50, againMs: 60_000, mostOfTime: 0.02 }
 
 /**
  * Counts the values of spaces in the units of a member, again and again, and slowly: a store has no count of
@@ -132,7 +133,8 @@ export class ValueCounter {
         values.set(stateKey.property, (values.get(stateKey.property) ?? 0) + 1)
       if (page.last === null) return values
       after = page.last
-      await this.#rest(Math.max(this.#pauses.pageMs, (performance.now() - startedMs) / mostOfTime))
+      const { pageMs, mostOfTime } = this.#pauses
+      await this.#rest(Math.max(pageMs, (performance.now() - startedMs) * (1 / mostOfTime - 1)))
     }
   }
 

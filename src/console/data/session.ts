@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals'
-import { showAccent } from './accent.ts'
+import { showAccent } from './accent-style.ts'
 import { type Answer, answered, type Problem, within } from './answer.ts'
 import { admin } from './client.ts'
 import { proposeTheme, type Theme as Scheme } from './theme.ts'

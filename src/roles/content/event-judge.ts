@@ -1,4 +1,3 @@
-import { within } from '../../async/within.ts'
 import type { Config } from '../../config/schema.ts'
 import { enter } from '../../message/enter.ts'
 import { parseJson } from '../../message/json/json.ts'
@@ -7,6 +6,7 @@ import type { WholeRecord } from '../../message/records.ts'
 import { magicByte } from '../../schema-registry/frame.ts'
 import { openDecoder } from '../start/schema-registry.ts'
 import { type BodyCondition, meets } from './body-condition.ts'
+import { decodeWithin } from './payload.ts'
 
 /** What is looked for in the records of `events`. */
 export type Wanted = {
@@ -33,7 +33,7 @@ export type Judge = {
 }
 
 /** How long a schema of a registry is waited for, in milliseconds. */
-const decodeWithinMs = 10_000
+const decodedWithinMs = 10_000
 
 /** Opens what decides whether a record of `events` says what is looked for. */
 export async function openJudge(
@@ -46,10 +46,8 @@ export async function openJudge(
 
   async function plainOf(value: Buffer): Promise<Buffer | undefined> {
     if (value[0] !== magicByte) return value
-    const decoding = Promise.resolve(decoder.decode(value))
-    if (!(await within(decodeWithinMs, decoding))) return undefined
-    const decoded = await decoding
-    return decoded.ok ? decoded.value : undefined
+    const decoded = await decodeWithin(decoder, value, decodedWithinMs)
+    return decoded?.ok === true ? decoded.value : undefined
   }
 
   return {

@@ -32,7 +32,7 @@ beforeEach(async () => {
     onFailed(error) {
       throw error
     },
-    pauses: { pageMs: 1, againMs: 20 },
+    pauses: { pageMs: 1, againMs: 20, mostOfTime: 1 },
   })
 })
 
