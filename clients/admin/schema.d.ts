@@ -1276,7 +1276,7 @@ export interface components {
         EventSearch: {
             /** @description A field and its value, such as `properties.orderId=4711`. A name with a dot is in brackets: `properties["order.id"]=4711`. All of them must be met. A list meets one if one of its items does. */
             conditions?: string[];
-            /** @description A text that the event has somewhere, as JSON writes it. */
+            /** @description A text that the event has somewhere, as JSON writes it. Conditions or a text are needed. */
             text?: string;
             source?: string;
             /** @description The beginning of the time in which Kafka got the events, in ISO 8601. The default is an hour ago. */
@@ -1286,7 +1286,7 @@ export interface components {
             /** @description The most events of an answer; default 50. */
             limit?: number;
             cursor?: string;
-        } | unknown | unknown;
+        };
         FoundEvent: {
             origin: {
                 topic: string;

@@ -191,7 +191,6 @@ export const contentRoutes: readonly AdminRoute[] = [
         title: 'EventSearch',
         type: 'object',
         additionalProperties: false,
-        anyOf: [{ required: ['conditions'] }, { required: ['text'] }],
         properties: {
           conditions: {
             type: 'array',
@@ -205,7 +204,8 @@ export const contentRoutes: readonly AdminRoute[] = [
             type: 'string',
             minLength: 1,
             maxLength: 1_000,
-            description: 'A text that the event has somewhere, as JSON writes it.',
+            description:
+              'A text that the event has somewhere, as JSON writes it. Conditions or a text are needed.',
           },
           source: { type: 'string', minLength: 1, maxLength: 100 },
           from: {

@@ -67,6 +67,7 @@ function wantedIn(
   { sources }: Catalog,
   scope: TokenScope,
 ): Wanted | AdminAnswer {
+  if (conditions.length === 0 && text === undefined) return problem('bad_request', nothingWanted)
   const seen = new Set([...sources.values()].flatMap((one) => (holdsSource(scope, one) ? [one.id] : [])))
   if (source !== undefined && !seen.has(source)) return missing('source', source)
   try {
@@ -139,5 +140,6 @@ async function beginningOf(
   return placeOf(await rangesOf({ fromMs, ...(to !== undefined && { toMs }) }), { fromMs, toMs })
 }
 
+const nothingWanted = 'Send conditions, such as ["properties.orderId=4711"], or a text.'
 const badCursor = 'cursor: pass one from an answer to the same question, or none.'
 const badTimes = 'from, to: write a time in ISO 8601, such as 2026-07-23T14:00:00Z.'

@@ -1,6 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 
 /** What an account says of a person. `claims`: in the ID token. `info`: in the answer about the user. */
 export type Account = {
@@ -27,8 +26,7 @@ export type OpenIdProvider = {
 type Granted = { readonly account: Account; readonly query: URLSearchParams }
 
 export async function startOpenIdProvider(): Promise<OpenIdProvider> {
-  const pair = () => generateKeyPairSync('rsa', { modulusLength: 2_048 })
-  const [own, other] = [pair(), pair()]
+  const [own, other] = [newKeys(), newKeys()]
   const codes = new Map<string, Granted>()
   const tokens = new Map<string, Account>()
   let exchanged = 0
@@ -39,8 +37,9 @@ export async function startOpenIdProvider(): Promise<OpenIdProvider> {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const issuer = `http://127.0.0.1:${port}`
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('the provider has no port')
+  const issuer = `http://127.0.0.1:${address.port}`
 
   const provider: OpenIdProvider = {
     issuer,
@@ -127,6 +126,14 @@ export async function startOpenIdProvider(): Promise<OpenIdProvider> {
   return provider
 }
 
+function newKeys() {
+  return generateKeyPairSync('rsa', { modulusLength: 2_048 })
+}
+
+function partOf(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
 function configuration(issuer: string): object {
   return {
     issuer,
@@ -151,8 +158,7 @@ function clientOf({ headers: { authorization = '' } }: IncomingMessage): string 
 }
 
 function jwtOf(claims: object, key: KeyObject): string {
-  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const signed = `${part({ alg: 'RS256', typ: 'JWT', kid: 'own' })}.${part(claims)}`
+  const signed = `${partOf({ alg: 'RS256', typ: 'JWT', kid: 'own' })}.${partOf(claims)}`
   return `${signed}.${sign('sha256', Buffer.from(signed), key).toString('base64url')}`
 }
 

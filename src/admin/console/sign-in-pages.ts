@@ -36,10 +36,6 @@ export function addSignIn(
   isAdmitted: (request: FastifyRequest, reply: FastifyReply) => boolean,
 ): void {
   const home = `${browsers.prefix}/console/`
-  const redirect = (reply: FastifyReply, url: string, headers: Readonly<Record<string, string[]>> = {}) =>
-    reply
-      .headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', ...headers })
-      .redirect(url, 303)
   const refused = (reply: FastifyReply, why: SignInRefusal) => redirect(reply, `${home}#refused=${why}`)
 
   server.get('/console/sign-in.json', (request, reply) =>
@@ -79,6 +75,16 @@ export function addSignIn(
       return refused(reply, 'failed')
     }
   })
+}
+
+function redirect(
+  reply: FastifyReply,
+  url: string,
+  headers: Readonly<Record<string, string[]>> = {},
+): FastifyReply {
+  return reply
+    .headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', ...headers })
+    .redirect(url, 303)
 }
 
 /** Returns the page of the console that a query names: no other address can be put there. */

@@ -68,6 +68,9 @@ async function noteOf(message: string) {
   return (await contentOf(message)).events[0]
 }
 
+const idsOf = ({ events }: { events: readonly { messageId: string }[] }) =>
+  events.map(({ messageId }) => messageId)
+
 async function summary(body: object, token = tenants.tokens.read) {
   return (await clientOf(token).post('/v1/dead-letters/summary', { body })).data
 }
@@ -168,8 +171,6 @@ test('the last events of a source come newest first, within its scope, and who l
 test('events are found by what they say, part by part, within the scope, and who looked is in the audit trail', async () => {
   const search = async (body: object, token = acme.withContent) =>
     (await clientOf(token).post('/v1/events/search', { body: { conditions: ['type=track'], ...body } })).data
-  const idsOf = ({ events }: { events: readonly { messageId: string }[] }) =>
-    events.map(({ messageId }) => messageId)
   const found = await search({ conditions: ['properties.total=30', 'userId=u1'] })
   expect(found).toMatchObject({ read: 3, of: 3, cursor: null })
   expect(found.events).toMatchObject([
@@ -189,6 +190,7 @@ test('events are found by what they say, part by part, within the scope, and who
     [{ source: 'globex-shop' }, 'not-found'],
     [{ conditions: ['total'] }, 'bad-request'],
     [{ from: 'yesterday' }, 'bad-request'],
+    [{ conditions: undefined }, 'bad-request'],
     [{ cursor: 'x' }, 'bad-request'],
     [
       { cursor: Buffer.from('[3,0,9,[[0,3],[0,3],[0,3],[0,3],[0,3],[0,3],[0,3]]]').toString('base64url') },

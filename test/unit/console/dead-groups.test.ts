@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest'
 import { byDestination } from '../../../src/console/data/dead-groups.ts'
 
+const group = (destination: string | null, reason: string, count: number) => ({
+  destination,
+  reason,
+  count,
+  firstAt: '2026-07-23T14:00:00.000Z',
+  lastAt: '2026-07-23T14:31:00.000Z',
+})
+
 test('dead letters are put together by destination, those with most first', () => {
-  const group = (destination: string | null, reason: string, count: number) => ({
-    destination,
-    reason,
-    count,
-    firstAt: '2026-07-23T14:00:00.000Z',
-    lastAt: '2026-07-23T14:31:00.000Z',
-  })
   const grouped = byDestination([
     group('crm', 'expired', 5),
     group('erp', 'expired', 4),
