@@ -74,6 +74,16 @@ const parts: Readonly<Record<string, Folder>> = {
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
     imports: ['address', 'message', 'retry'],
+    rooms: {
+      features: {
+        about: 'fields of a destination with rules of their own',
+        imports: [],
+      },
+      '.': {
+        about: 'a text with its faults, the catalog that it becomes, and the changes between two catalogs',
+        imports: ['features'],
+      },
+    },
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
@@ -87,6 +97,10 @@ const parts: Readonly<Record<string, Folder>> = {
       connect: {
         about: 'names, addresses that are allowed, TLS and the proxy: from a URL to a connection',
         imports: [],
+      },
+      batch: {
+        about: 'several messages in one request: its body, what its answer says of each, and halves of it',
+        imports: ['outcomes'],
       },
       lanes: {
         about: 'how deliveries line up: queues, turns, breakers, the bulkhead for sick hooks',
@@ -102,7 +116,7 @@ const parts: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: "a destination's hooks with their headers and signatures; its share of the group's rate",
-        imports: ['outcomes', 'connect', 'lanes', 'load', 'send'],
+        imports: ['outcomes', 'connect', 'batch', 'lanes', 'load', 'send'],
       },
     },
   },

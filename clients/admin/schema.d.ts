@@ -1015,6 +1015,38 @@ export interface components {
              */
             autoPause?: string;
             /**
+             * @description How messages are sent together, in one request that is signed as a whole. {}: with the defaults. Absent: each message has a request of its own. rateLimit and maxInFlight count requests, and so batches.
+             * @example {
+             *       "maxMessages": 100,
+             *       "maxWait": "200ms"
+             *     }
+             */
+            batch?: {
+                /**
+                 * @description The most messages of a request.
+                 * @default 100
+                 */
+                maxMessages?: number;
+                /**
+                 * @description The most bytes of a request's body. A larger message is sent alone.
+                 * @default 524288
+                 */
+                maxBytes?: number;
+                /**
+                 * @description The longest time that a message waits for others: a duration of up to 5s, such as 200ms. What has waited in the queue of the destination waits no longer.
+                 * @default 200ms
+                 * @example 50ms
+                 * @example 2s
+                 */
+                maxWait?: string;
+                /**
+                 * @description How the messages are written. json: an array (application/json). ndjson: a line for each message (application/x-ndjson).
+                 * @default json
+                 * @enum {unknown}
+                 */
+                format?: "json" | "ndjson";
+            };
+            /**
              * @description Words of yours by which entries are chosen, such as the customer that one belongs to: at most 20. A name has 1 to 63 of the characters a-z 0-9 . _ - and begins with a letter. A value has 1 to 100 of the characters A-Z a-z 0-9 . _ @ : / + - and spaces, and begins with a letter or a digit. Labels change nothing about deliveries.
              * @example {
              *       "tenant": "acme"
@@ -1479,6 +1511,14 @@ export interface components {
             rateLimit: {
                 perSecond?: number;
                 burst?: number;
+            } | null;
+            /** @description How messages are sent together. `null`: each has a request of its own. */
+            batch: {
+                maxMessages?: number;
+                maxBytes?: number;
+                maxWait?: string;
+                /** @enum {string} */
+                format?: "json" | "ndjson";
             } | null;
             hooks: components["schemas"]["HookState"][];
             health: components["schemas"]["Health"];
@@ -3318,6 +3358,7 @@ export interface operations {
                      *           "strategy": "all",
                      *           "maxInFlight": 64,
                      *           "rateLimit": null,
+                     *           "batch": null,
                      *           "hooks": [
                      *             {
                      *               "id": "a1b2c3d4",

@@ -138,6 +138,16 @@ const destinationProperties = {
     type: ['object', 'null'],
     properties: { perSecond: { type: 'number' }, burst: { type: 'integer' } },
   },
+  batch: {
+    type: ['object', 'null'],
+    description: 'How messages are sent together. `null`: each has a request of its own.',
+    properties: {
+      maxMessages: { type: 'integer' },
+      maxBytes: { type: 'integer' },
+      maxWait: { type: 'string' },
+      format: { type: 'string', enum: ['json', 'ndjson'] },
+    },
+  },
   hooks,
   health,
 }
@@ -386,6 +396,7 @@ export const statusRoutes: readonly AdminRoute[] = [
             strategy: 'all',
             maxInFlight: 64,
             rateLimit: null,
+            batch: null,
             hooks: exampleHooks,
             health: exampleHealth,
           },

@@ -1,5 +1,6 @@
 import isEqual from 'fast-deep-equal'
 import type { MessageFilter } from '../message/message-filter.ts'
+import type { Batch } from './features/batch.ts'
 import type { Labels } from './labels.ts'
 
 /** The kind of a source's records: Segment messages, or changes of audiences and computed traits. */
@@ -113,6 +114,8 @@ export type Destination = {
    */
   readonly autoPauseMs?: number | undefined
   readonly labels?: Labels
+  /** How messages are sent together. `undefined`: each has a request of its own. */
+  readonly batch?: Batch | undefined
   /** The hooks, one to five. */
   readonly hooks: readonly Hook[]
 }

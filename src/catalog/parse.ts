@@ -5,6 +5,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { idAt } from './entry-id.ts'
+import { readBatch } from './features/batch.ts'
 import { checkDefinition } from './schema-faults.ts'
 import { formatPath, maxFaults, type Fault, type Path } from './fault.ts'
 import { type ExpectedCounts, isEmptyDocument } from './expected.ts'
@@ -197,6 +198,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       },
       autoPauseMs: rest.autoPause === undefined ? undefined : readAutoPause(rest.autoPause),
       ...(rest.labels && { labels: rest.labels }),
+      ...(rest.batch && { batch: readBatch(rest.batch) }),
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
     }),
   )

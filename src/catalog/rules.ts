@@ -1,5 +1,6 @@
 import type { AddressPolicy } from '../address/policy.ts'
 import { autoPauseBreach } from './auto-pause.ts'
+import { batchWaitBreach } from './features/batch.ts'
 import { expectBreaches } from './expected.ts'
 import type { Path } from './fault.ts'
 import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from './hook-rules.ts'
@@ -61,6 +62,11 @@ export function checkRules(
     const autoPausePath = [...path, 'autoPause']
     const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
     if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
+    const batchPath = [...path, 'batch', 'maxWait']
+    const wait = faults.has(batchPath)
+      ? undefined
+      : batchWaitBreach(recordOf(destination['batch'])['maxWait'])
+    if (wait !== undefined) faults.add(batchPath, wait)
     checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
 }

@@ -1,5 +1,7 @@
 import type { Destination } from '../catalog/catalog.ts'
+import type { Batch } from '../catalog/features/batch.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
+import { batchTypes } from './batch/batch-body.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
 import type { SickLoad } from './lanes/sick-load.ts'
 import { HookLoad } from './load/hook-load.ts'
@@ -49,6 +51,8 @@ export type DestinationDefinition = {
    * many may start at once after an idle time.
    */
   readonly rateLimit: Rate | undefined
+  /** How messages are sent together. `undefined`: each has a request of its own. */
+  readonly batch?: Batch | undefined
   readonly hooks: readonly HookDefinition[]
   /** The sources to which the destination is connected. */
   readonly sources?: readonly string[]
@@ -142,7 +146,8 @@ function prepare(
 }
 
 function targetOf(hook: HookDefinition, definition: DestinationDefinition): Target {
-  const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
+  const type = definition.batch === undefined ? 'application/json' : batchTypes[definition.batch.format]
+  const headers = ['User-Agent', userAgent, 'Content-Type', type]
   for (const [name, value] of hook.headers) headers.push(name, value)
   // Some firewalls refuse requests without it (OWASP Core Rule Set, rule 920300).
   if (!hook.headers.some(([name]) => name.toLowerCase() === 'accept')) headers.push('Accept', '*/*')

@@ -36,9 +36,11 @@ function urlAndHeaders({ origin, path, headers }: HookDefinition): string {
  * Otherwise each use of a secret would tell twelve bits more of it.
  */
 function signingBits(definition: DestinationDefinition): number {
-  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks } = definition
+  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks, batch } = definition
   const signature = bitsOf('standard webhooks', String(standardWebhooks))
-  return mixed([bitsOf('secret', sharedSecret), rotated(bitsOf('secret', nextSharedSecret)), signature])
+  const secrets = [bitsOf('secret', sharedSecret), rotated(bitsOf('secret', nextSharedSecret)), signature]
+  // A receiver may refuse arrays, and accept single messages.
+  return mixed(batch === undefined ? secrets : [...secrets, bitsOf('batch', batch.format)])
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { TryClass } from '../delivery/lanes/breaker.ts'
+import type { Breaker, TryClass } from '../delivery/lanes/breaker.ts'
 import type { Bulkhead, BulkheadDropReason, PacedTry } from '../delivery/lanes/bulkhead.ts'
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
@@ -77,7 +77,7 @@ export type AttemptListener<D> = {
   ended(delivery: D): void
 }
 
-type AttemptParts<D> = {
+export type AttemptParts<D> = {
   sender: Sender
   bulkhead: Bulkhead
   endpoint: Endpoint
@@ -373,7 +373,7 @@ class HookExchange implements Exchange, PacedTry {
       breaker.withdrawn(this.#era, this.tryClass)
       load.withdrawn(this.#loadNumber, nowMs)
     } else {
-      this.#tellBreaker(outcome, verdict, nowMs)
+      tellBreaker(breaker, { era: this.#era, outcome, verdict }, nowMs)
       load.ended(this.#loadNumber, outcome, this.#startedMs, nowMs)
     }
     const result = { hookId: this.hook.id, outcome, verdict, mayHaveArrived }
@@ -389,18 +389,22 @@ class HookExchange implements Exchange, PacedTry {
     this.answered({ kind: 'request', detail }, false)
     this.released()
   }
+}
 
-  /**
-   * Reports the outcome to the breaker. If a hook answers 429, it works but asks for fewer requests. So it
-   * doesn't count as failing, and gets a pause instead.
-   */
-  #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
-    const { breaker } = this.hook
-    const isThrottled = outcome.kind === 'answer' && outcome.status === 429
-    const hasFailed = verdict.kind === 'retry' && !isThrottled
-    breaker.ended(this.#era, hasFailed ? 'failure' : 'success', nowMs)
-    if (verdict.kind !== 'retry') return
-    const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
-    if (pauseMs > 0) breaker.hold(heldUntil(nowMs, pauseMs, breaker.maxHoldMs))
-  }
+/**
+ * Reports the outcome of a request to the breaker of its hook. `era`: what `begun` returned. If a hook
+ * answers 429, it works but asks for fewer requests. So it doesn't count as failing, and gets a pause
+ * instead.
+ */
+export function tellBreaker(
+  breaker: Breaker,
+  { era, outcome, verdict }: { era: number; outcome: Outcome; verdict: Verdict },
+  nowMs: number,
+): void {
+  const isThrottled = outcome.kind === 'answer' && outcome.status === 429
+  const hasFailed = verdict.kind === 'retry' && !isThrottled
+  breaker.ended(era, hasFailed ? 'failure' : 'success', nowMs)
+  if (verdict.kind !== 'retry') return
+  const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
+  if (pauseMs > 0) breaker.hold(heldUntil(nowMs, pauseMs, breaker.maxHoldMs))
 }

@@ -18,6 +18,10 @@ export function bothObservers(
       first.attempted(delivery, result, durationMs)
       second.attempted?.(delivery, result, durationMs)
     },
+    batched(messages) {
+      first.batched?.(messages)
+      second.batched?.(messages)
+    },
     delivered(delivery) {
       first.delivered(delivery)
       second.delivered?.(delivery)

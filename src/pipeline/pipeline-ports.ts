@@ -117,6 +117,8 @@ export type PipelineObserver = {
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
+  /** Called for each request with several messages, with their number. */
+  batched?(messages: number): void
   delivered(delivery: Delivery): void
   /**
    * Called for a hook that never gets a message, because another hook of its destination has accepted the

@@ -127,6 +127,10 @@ class DeliveryPipeline implements Pipeline {
       mayOverflow: (delivery) => this.#parking.mayOverflow(delivery),
       overflow: (delivery) => this.#parking.park(delivery, 'overflow'),
       letGo: (delivery) => this.#parking.letGo(delivery, 'handover'),
+      areMoreComing: (destinationId) => {
+        const { queue } = this.#options
+        return queue !== undefined && queue.wantedOf(destinationId) + queue.countOf(destinationId) > 0
+      },
       onLow: (destinationId) => this.#refill?.refill(destinationId),
     })
   }
@@ -135,7 +139,8 @@ class DeliveryPipeline implements Pipeline {
     const destination = this.#options.catalog().destinations.get(destinationId)
     if (destination === undefined) return undefined
     const endpoint = this.#endpoints.of(destination)
-    return { cap: laneCapOf(endpoint), rate: laneRateOf(endpoint, this.#groupShare.rateOf(destination)) }
+    const rate = laneRateOf(endpoint, this.#groupShare.rateOf(destination))
+    return { cap: laneCapOf(endpoint), rate, batch: destination.batch }
   }
 
   get held(): Pipeline['held'] {

@@ -101,6 +101,9 @@ export class Refill {
       const isKept = stateEffectOf(destination, this.#options.whileAutoPaused).kind === 'park'
       return isKept ? 0 : leastReady * leastReady
     }
-    return Math.max(leastReady, Math.min(2 * destination.maxInFlight, Math.floor(free * mostOfFree)))
+    const most = 2 * destination.maxInFlight * (destination.batch?.maxMessages ?? 1)
+    // The first part of the free buffer may be less than one batch.
+    const least = Math.max(leastReady, Math.min(2 * (destination.batch?.maxMessages ?? 1), free / 2))
+    return Math.max(Math.floor(least), Math.min(most, Math.floor(free * mostOfFree)))
   }
 }

@@ -45,6 +45,7 @@ export function createObserver({
 }): PipelineObserver & { flush(): void } {
   const attemptLog = createAttemptLog({ log, logAttempts, timeoutMs })
   const countAttempt = attemptCounter(metrics)
+  const batchMessages = metrics.batchMessages.series({})
   const omissions = new PacedLines<OmissionLine>({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
@@ -70,6 +71,7 @@ export function createObserver({
       countAttempt(delivery, result, durationMs)
       attemptLog.add(delivery, result, durationMs)
     },
+    batched: (messages) => batchMessages.observe(messages),
     omitted: omissionObserver(metrics, omissions),
     flush() {
       attemptLog.flush()

@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { blocksOf } from '../../scripts/markdown-page.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -16,7 +17,6 @@ export function readRunbook(file: string): string {
 }
 
 /** Returns the lines of a page's code blocks that are in this language. */
-export function blocksOf(page: string, language: string): string[] {
-  const blocks = [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))]
-  return blocks.flatMap(([, block = '']) => block.trim().split('\n'))
+export function linesOf(page: string, language: string): string[] {
+  return blocksOf(page).flatMap((block) => (block.language === language ? block.text.trim().split('\n') : []))
 }

@@ -5,9 +5,10 @@
 export type Outcome =
   /**
    * An answer came. `body`: the beginning of the answer's body, in which the request's secrets are masked. It
-   * is kept only if the answer is unsuccessful, and if the sender is set to keep bodies.
+   * is kept only if the answer is unsuccessful, and if the sender is set to keep bodies. `whole`: all of the
+   * body that came, as it came. It is set only if the exchange reads whole answers.
    */
-  | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
+  | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array; whole?: Uint8Array }
   /** No complete response head came before the deadline, which counts from the start of the request. */
   | { kind: 'timeout' }
   /**

@@ -22,6 +22,8 @@ export type RequestSecrets = {
    */
   readonly headers: readonly string[]
   readonly userId: Buffer | null
+  /** The ids of all users, if the request has several messages. */
+  readonly userIds?: readonly (Buffer | null)[] | undefined
 }
 
 /** The beginning of an unsuccessful answer, collected while the answer arrives. */
@@ -50,7 +52,7 @@ export class KeptAnswer {
    */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
-    const isSearchable = (this.#ofRequest.userId?.length ?? 0) <= maxUserIdBytes
+    const isSearchable = usersOf(this.#ofRequest).every((id) => (id?.length ?? 0) <= maxUserIdBytes)
     if ((answer.status >= 200 && answer.status < 300) || !isPlain || !isSearchable) return false
     this.#answer = answer
     return true
@@ -86,9 +88,15 @@ const signatureHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-s
 
 const noSecrets: RequestSecrets = { headers: [], userId: null }
 
-function textsOf({ headers, userId }: RequestSecrets): string[] {
+function usersOf({ userId, userIds = [userId] }: RequestSecrets): readonly (Buffer | null)[] {
+  return userIds
+}
+
+function textsOf(request: RequestSecrets): string[] {
+  const { headers } = request
   const values = headers.filter((_, at) => at % 2 === 1 && signatureHeaders.has(headers[at - 1] ?? ''))
-  return userId === null ? values : [...values, userId.toString('utf8')]
+  const users = usersOf(request).flatMap((userId) => (userId === null ? [] : [userId.toString('utf8')]))
+  return [...values, ...new Set(users)]
 }
 
 /** Returns how many bytes of a UTF-8 text are kept, at most `maxBytes`, so that no character is cut. */

@@ -16,6 +16,7 @@ import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { type HookOwner, HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
 import { OpenConnections, unlimited } from './open-connections.ts'
 import { type Answer, KeptAnswer } from './kept-answer.ts'
+import { type AnswersRead, ReadAnswer } from './read-answer.ts'
 import type { Outcome } from '../outcomes/outcome.ts'
 import type { OutboundProxy } from '../connect/proxy.ts'
 import { createResolver, type NameResolver } from '../connect/resolver.ts'
@@ -44,6 +45,10 @@ export type Target = {
 export type Exchange = {
   /** The id of the message's user, which is masked in a kept answer. */
   readonly userId?: Buffer | null
+  /** The ids of the users, if the request has several messages. */
+  readonly userIds?: readonly (Buffer | null)[]
+  /** Says of which answers the whole body is read, and up to how many bytes. By default, of none. */
+  readonly reads?: AnswersRead
   /**
    * Called when the outcome is known: the answer has come, the request failed, or its time is up.
    * `mayHaveArrived`: true if part of the request was written on a connection that brought no answer.
@@ -201,9 +206,10 @@ function keptOf(
   bytes: number,
   { secrets = noSecrets }: Target,
   headers: readonly string[],
-  { userId = null }: Exchange,
-): KeptAnswer | undefined {
-  return bytes === 0 ? undefined : new KeptAnswer(bytes, secrets, { headers, userId })
+  { userId = null, userIds, reads }: Exchange,
+): KeptAnswer | ReadAnswer | undefined {
+  const kept = bytes === 0 ? undefined : new KeptAnswer(bytes, secrets, { headers, userId, userIds })
+  return reads === undefined ? kept : new ReadAnswer(reads, kept)
 }
 
 const noSecrets: readonly string[] = []
@@ -213,7 +219,7 @@ type ExchangeParts = {
   readonly request: Dispatcher.DispatchOptions
   readonly pool: HookPool
   readonly deadlines: Deadlines
-  readonly kept: KeptAnswer | undefined
+  readonly kept: KeptAnswer | ReadAnswer | undefined
 }
 
 /**
@@ -234,7 +240,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   /** True if a stale connection was lost after part of the request may have been written to it. */
   #wasLost = false
   /** The kept part of the answer; `undefined` if nothing of the answer is to be kept. */
-  readonly #kept: KeptAnswer | undefined
+  readonly #kept: KeptAnswer | ReadAnswer | undefined
 
   constructor({ exchange, request, pool, deadlines, kept }: ExchangeParts) {
     this.#kept = kept
@@ -267,7 +273,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
     const retryAfterMs = retryAfterOf(headers)
     const answer: Answer =
       retryAfterMs === undefined ? { kind: 'answer', status } : { kind: 'answer', status, retryAfterMs }
-    if (this.#kept?.begin(answer, headers['content-encoding']) !== true) this.#answer(answer)
+    const isAwaited = this.#kept?.begin(answer, headers['content-encoding'], firstOf(headers['content-type']))
+    if (isAwaited !== true) this.#answer(answer)
   }
 
   /** Discards the body, except for the part that is kept. */

@@ -1,4 +1,5 @@
 import type { Destination } from '../../catalog/catalog.ts'
+import { batchInFile } from '../../catalog/features/batch.ts'
 import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
 import { type AssessedDestination, worstFirst } from './destination-conditions.ts'
@@ -78,7 +79,7 @@ function textsOf({ id, name, hooks }: Destination): readonly string[] {
  */
 export function destinationData(assessed: AssessedDestination, known: KnownHealth): object {
   const { destination, state } = assessed
-  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } =
+  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, batch, hooks } =
     destination
   return {
     id,
@@ -91,6 +92,7 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
+    batch: batch === undefined ? null : batchInFile(batch),
     hooks: hooks.map((hook) => hookData(assessed, hook)),
     health: healthData(assessed, known),
   }

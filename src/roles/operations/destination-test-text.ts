@@ -2,7 +2,7 @@ import { answerLines, plain } from '../../delivery-log/lines.ts'
 import { hostBreach } from '../../catalog/host-rules.ts'
 import { adviceOn } from '../../delivery/advice.ts'
 import { describeOutcome, isOwnFault, type Outcome } from '../../delivery/outcomes/outcome.ts'
-import { judge, type VerdictKind } from '../../delivery/outcomes/verdict.ts'
+import type { VerdictKind } from '../../delivery/outcomes/verdict.ts'
 import { route } from '../../routing/route.ts'
 import { aligned } from './aligned.ts'
 import type { DestinationTest, HookTrial } from './destination-test.ts'
@@ -13,7 +13,7 @@ import { counted } from '../start/progress.ts'
 
 /** Returns true if every hook accepted the message. */
 export function isAccepted({ trials }: DestinationTest): boolean {
-  return trials.every(({ outcome }) => judge(outcome).kind === 'delivered')
+  return trials.every(({ verdict }) => verdict.kind === 'delivered')
 }
 
 /**
@@ -22,7 +22,7 @@ export function isAccepted({ trials }: DestinationTest): boolean {
  */
 function verdictOf({ destination, trials }: DestinationTest): DeliveryVerdict | undefined {
   if (trials.length < destination.hooks.length) return undefined
-  const kinds = new Set(trials.map(({ outcome }) => judge(outcome).kind))
+  const kinds = new Set(trials.map((trial) => trial.verdict.kind))
   if (kinds.has('delivered')) return 'delivered'
   return kinds.has('retry') ? 'retry' : 'dead_letter'
 }
@@ -56,12 +56,12 @@ export function testData(test: DestinationTest): object {
     messageId: message.messageId,
     isAccepted: isAccepted(test),
     verdict: verdictOf(test) ?? null,
-    hooks: trials.map(({ hook, outcome, durationMs }) => {
+    hooks: trials.map(({ hook, outcome, verdict, durationMs }) => {
       const answer = answerOf(outcome)
       return {
         hook: hook.id,
         origin: hook.target.origin,
-        verdict: judge(outcome).kind,
+        verdict: verdict.kind,
         outcome: describeOutcome(outcome),
         status: outcome.kind === 'answer' ? outcome.status : null,
         durationMs: Math.round(durationMs),
@@ -74,10 +74,11 @@ export function testData(test: DestinationTest): object {
 }
 
 function headline({ destination, message, trials }: DestinationTest): string {
-  const { id, sharedSecret, standardWebhooks } = destination
+  const { id, sharedSecret, standardWebhooks, batch } = destination
   const headers = standardWebhooks ? 'X-Signature and webhook-signature' : 'X-Signature'
   const signed = sharedSecret === undefined ? 'not signed' : `signed with ${headers}`
-  const sent = `for ${counted(trials.length, 'URL')}, ${signed}`
+  const alone = batch === undefined ? '' : ', as a batch of one'
+  const sent = `for ${counted(trials.length, 'URL')}${alone}, ${signed}`
   return `${id}: ${message.type} ${plain(message.messageId)}, ${sent}`
 }
 
@@ -87,10 +88,10 @@ const verdicts: Readonly<Record<VerdictKind, string>> = {
   final: 'failed for good: this URL would not be tried again',
 }
 
-function cellsOf({ hook, outcome, durationMs }: HookTrial): string[] {
+function cellsOf({ hook, outcome, verdict, durationMs }: HookTrial): string[] {
   const result = plain(describeOutcome(outcome))
-  const verdict = isOwnFault(outcome) ? 'not sent' : verdicts[judge(outcome).kind]
-  return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, verdict]
+  const judged = isOwnFault(outcome) ? 'not sent' : verdicts[verdict.kind]
+  return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, judged]
 }
 
 function answerOf(outcome: Outcome): string {

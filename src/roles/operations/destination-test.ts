@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { type AddressPolicy, createAddressPolicy } from '../../address/policy.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
+import type { Batch } from '../../catalog/features/batch.ts'
 import type { Config } from '../../config/schema.ts'
+import { readsStatuses, settledOf, settlementOf } from '../../delivery/batch/batch-answer.ts'
+import { batchBody, batchIdOf } from '../../delivery/batch/batch-body.ts'
 import { createEndpoints, type Endpoint, type EndpointHook } from '../../delivery/endpoint.ts'
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
+import { judge, type Verdict } from '../../delivery/outcomes/verdict.ts'
 import type { Sender } from '../../delivery/send/sender.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
@@ -24,10 +28,13 @@ export type TestOrder = {
   readonly message: string | undefined
 }
 
-/** The result of a request to a hook. `durationMs` counts from its start to its outcome. */
+/**
+ * The result of a request to a hook. `outcome` and `verdict` are those of the message, also if it was sent as a
+ * batch of one. `durationMs` counts from its start to its outcome. */
 export type HookTrial = {
   readonly hook: EndpointHook
   readonly outcome: Outcome
+  readonly verdict: Verdict
   readonly durationMs: number
 }
 
@@ -103,17 +110,30 @@ type TrialParts = { sender: Sender; endpoint: Endpoint; hook: EndpointHook; mess
 
 function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookTrial> {
   const { target, refusal: detail } = hook
-  if (detail !== undefined)
-    return Promise.resolve({ hook, outcome: { kind: 'request', detail }, durationMs: 0 })
+  if (detail !== undefined) {
+    const outcome: Outcome = { kind: 'request', detail }
+    return Promise.resolve({ hook, outcome, verdict: judge(outcome), durationMs: 0 })
+  }
   const key = partitionKey(JSON.parse(message.body.toString()))
   const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
-  const headers = [...endpoint.headersOf({ ...message, attempts: 1 }, Date.now()), ...testHeader]
+  const { batch } = endpoint.definition
+  const { body, messageId } = batch === undefined ? message : batchOf(message, batch)
+  const headers = [...endpoint.headersOf({ messageId, body, attempts: 1 }, Date.now()), ...testHeader]
   return new Promise((resolve) => {
-    sender.post(target, message.body, headers, {
+    sender.post(target, body, headers, {
       userId,
-      answered: (outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
+      ...(batch !== undefined && { reads: readsStatuses }),
+      answered(outcome) {
+        const settled =
+          batch === undefined ? { outcome, verdict: judge(outcome) } : settledOf(settlementOf(outcome, 1), 0)
+        resolve({ hook, ...settled, durationMs: performance.now() - startedMs })
+      },
       released: () => undefined,
     })
   })
+}
+
+function batchOf({ body, messageId }: Entered, { format }: Batch): { body: Buffer; messageId: string } {
+  return { body: batchBody(format, [body]), messageId: batchIdOf([messageId]) }
 }

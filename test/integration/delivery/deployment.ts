@@ -20,6 +20,7 @@ export type DestinationEntry = {
   signing?: { standardWebhooks?: boolean }
   strategy?: 'all' | 'failover'
   maxInFlight?: number
+  batch?: { maxMessages?: number; maxBytes?: number; maxWait?: string; format?: 'json' | 'ndjson' }
 }
 
 export type SourceEntry = { id: string; enabled?: boolean; kind?: 'audiences' }

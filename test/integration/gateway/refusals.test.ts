@@ -279,6 +279,13 @@ describe('a request whose body is dense', () => {
     expect([reply.status, reply.body['code']]).toEqual([400, 'too_dense'])
   })
 
+  test('without a key in its head, is refused while it is searched for one', async () => {
+    const body = gzipSync(`{${'"w\\u0072iteKey":"a",'.repeat(24_000)}"x":1}`)
+    expect(body.length).toBeLessThan(2_048)
+    const reply = await gateway.post('/v1/batch', body)
+    expect([reply.status, reply.body['code']]).toEqual([400, 'too_dense'])
+  })
+
   test('is taken if it is honest: 500 KB that gzip makes a hundred times shorter', async () => {
     const properties = { text: 'Please ring twice. '.repeat(48) }
     const batch = Array.from({ length: 500 }, (_, index) => ({
@@ -290,6 +297,19 @@ describe('a request whose body is dense', () => {
     const body = gzipSync(text)
     expect(text.length).toBeGreaterThan(490_000)
     expect(text.length / body.length).toBeGreaterThan(100)
+    const reply = await gateway.post('/v1/batch', body, basic('OTHER'))
+    expect(reply.body).toEqual({ success: true })
+  })
+
+  test('is taken if its messages share a long text with escapes, as Python writes it', async () => {
+    const text = 'x'.repeat(29_500) + '\\ud83d\\ude00'.repeat(200)
+    const batch = Array.from(
+      { length: 15 },
+      (_, index) =>
+        `{"properties": {"text": "${text}"}, "userId": "u${index}", "event": "Large", "type": "track", "messageId": "large-${index}"}`,
+    )
+    const body = gzipSync(`{"batch": [${batch.join(', ')}], "sentAt": "2026-01-01T00:00:00Z"}`)
+    expect(body.length).toBeLessThan(2_048)
     const reply = await gateway.post('/v1/batch', body, basic('OTHER'))
     expect(reply.body).toEqual({ success: true })
   })

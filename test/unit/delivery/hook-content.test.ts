@@ -57,6 +57,10 @@ describe('the content of a hook', () => {
     ['the lack of a secret', { sharedSecret: undefined }],
     ['its next secret', { nextSharedSecret: 'a next secret' }],
     ['the kind of its signatures', { standardWebhooks: true }],
+    [
+      'the form of its batches',
+      { batch: { maxMessages: 10, maxBytes: 1_024, maxWaitMs: 10, format: 'json' } },
+    ],
   ])('depends on %s', (_, edit) => {
     expect(contentOf(edit)).not.toBe(contentOf())
   })

@@ -121,6 +121,7 @@ test('a destination is shown without its secrets', () => {
     strategy: 'all',
     maxInFlight: 64,
     rateLimit: { perSecond: 50, burst: 50 },
+    batch: null,
     hooks: [{ id: 'primary', origin: 'https://example.com', isGone: false, failing: null }],
     // Nobody tells what waits, and that is said.
     health: {
