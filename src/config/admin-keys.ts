@@ -108,7 +108,7 @@ export const adminKeys = {
     default: [],
     item: {
       accepts: (given) => /^.{1,200}: +(read|operate|admin)( +\S+){0,2}$/.test(given),
-      expected: 'VALUE: RIGHT [content|no-content] [KEY=VALUE]',
+      expected: 'VALUE: RIGHT, with content, no-content or KEY=VALUE after it',
     },
     description:
       'What people may do by the values of `admin.oidcClaim`, such as `sluice-admins: admin,support: read content,acme: operate tenant=acme`. The right is `read`, `operate` or `admin`. With a label, it is for the destinations that have the label. The first value that somebody has counts.',

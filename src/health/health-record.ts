@@ -11,8 +11,9 @@ import { Compile } from 'typebox/compile'
 //   or which was learned to take less. It is written when something changes, and deleted when there is
 //   nothing to tell any more. It counts as long as its process lives.
 //
-// - `["audiences", WRITER]`: what a process knows of audiences: counts of values, first syncs, and destinations
-//   that lack values. It is written when something changes, and counts as long as its process lives.
+// - `["audiences", WRITER]`: what a process knows of audiences: counts of values, first syncs, and
+//   destinations that lack values. It is written when something changes, and counts as long as its process
+//   lives.
 //
 // Readers ignore kinds and fields that they don't know, and every field of a destination may be absent. So
 // further kinds and fields can be added.

@@ -12,8 +12,8 @@ export type ValueCounterOptions = {
 }
 
 /**
- * `pageMs`: at least so long between two pages. `againMs`: until a unit is counted again. `mostOfTime`: pages are
- * read for at most this part of the time, so that deliveries don't feel it.
+ * `pageMs`: at least so long between two pages. `againMs`: until a unit is counted again. `mostOfTime`: pages
+ * are read for at most this part of the time, so that deliveries don't feel it.
  */
 type Pauses = { readonly pageMs: number; readonly againMs: number; readonly mostOfTime: number }
 

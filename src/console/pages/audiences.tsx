@@ -37,7 +37,7 @@ export function AudiencesPage() {
 }
 
 function Space({ space }: { space: AudienceSpace }) {
-  const { id, name, isOn, values, countedAt, audiences, otherValues, destinations, connected } = space
+  const { id, name, isOn, values, countedAt, audiences, destinations, connected } = space
   const lacking = destinations.filter(({ state }) => state !== 'complete')
   return (
     <section>
@@ -69,38 +69,43 @@ function Space({ space }: { space: AudienceSpace }) {
           ))}
         </ul>
       )}
-      {audiences.length === 0 ? null : (
-        <details>
-          <summary>Users by audience and trait</summary>
-          <table class="narrow">
-            <thead>
-              <tr>
-                <th scope="col">Key</th>
-                <th scope="col" class="number">
-                  Users
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {audiences.map((one) => (
-                <tr key={one.key}>
-                  <th scope="row" class="mono">
-                    {one.key}
-                  </th>
-                  <td class="number">{count(one.values)}</td>
-                </tr>
-              ))}
-              {otherValues === 0 ? null : (
-                <tr>
-                  <th scope="row">others</th>
-                  <td class="number">{count(otherValues)}</td>
-                </tr>
-              )}
-            </tbody>
-          </table>
-        </details>
-      )}
+      {audiences.length === 0 ? null : <Users space={space} />}
     </section>
+  )
+}
+
+/** How many users each audience and trait has. */
+function Users({ space: { audiences, otherValues } }: { space: AudienceSpace }) {
+  return (
+    <details>
+      <summary>Users by audience and trait</summary>
+      <table class="narrow">
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            <th scope="col" class="number">
+              Users
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {audiences.map((one) => (
+            <tr key={one.key}>
+              <th scope="row" class="mono">
+                {one.key}
+              </th>
+              <td class="number">{count(one.values)}</td>
+            </tr>
+          ))}
+          {otherValues === 0 ? null : (
+            <tr>
+              <th scope="row">others</th>
+              <td class="number">{count(otherValues)}</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </details>
   )
 }
 

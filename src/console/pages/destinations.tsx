@@ -55,15 +55,7 @@ export function DestinationsPage() {
   const { asked } = useAsk(JSON.stringify(query), (reading) => api.listDestinations(query, reading), 5_000)
   const { asked: stats } = useAsk('sparks', readSparks, 60_000)
   const list = asked.value.value
-  const ticked = useSignal<ReadonlySet<string>>(new Set())
-  const tick = (ids: readonly string[], isOn: boolean): void => {
-    const next = new Set(ticked.value)
-    for (const id of ids) {
-      if (isOn) next.add(id)
-      else next.delete(id)
-    }
-    ticked.value = next
-  }
+  const ticks = useTicks()
   return (
     <Page
       title="Destinations"
@@ -84,17 +76,15 @@ export function DestinationsPage() {
       ) : (
         <>
           <SelectionBar
-            ticked={ticked.value}
+            ticked={ticks.ticked}
             fitting={fittingOf(query)}
             total={list.total}
-            onClear={() => {
-              ticked.value = new Set()
-            }}
+            onClear={ticks.clear}
           />
           <List
             destinations={list.destinations}
             stats={stats.value}
-            ticks={may('operate') ? { ticked: ticked.value, tick } : undefined}
+            ticks={may('operate') ? ticks : undefined}
           />
           <Pager cursor={list.cursor} text={`${count(list.total)} in all`} />
         </>
@@ -149,6 +139,25 @@ function readSparks(reading: { readonly signal: AbortSignal }) {
 type Ticks = {
   readonly ticked: ReadonlySet<string>
   readonly tick: (ids: readonly string[], isOn: boolean) => void
+  readonly clear: () => void
+}
+
+function useTicks(): Ticks {
+  const ticked = useSignal<ReadonlySet<string>>(new Set())
+  return {
+    ticked: ticked.value,
+    tick(ids, isOn) {
+      const next = new Set(ticked.value)
+      for (const id of ids) {
+        if (isOn) next.add(id)
+        else next.delete(id)
+      }
+      ticked.value = next
+    },
+    clear() {
+      ticked.value = new Set()
+    },
+  }
 }
 
 /** Returns the selection that the filters of the list make. `undefined`: none is set. */

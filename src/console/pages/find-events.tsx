@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import { type EventQuery, EventSearch } from '../data/event-search.ts'
 import { count } from '../data/format.ts'
@@ -50,14 +50,7 @@ export function FindEvents() {
             conditions.value = value
           }}
         />
-        <Field
-          label="Of source"
-          value={source.value}
-          isMono
-          onInput={(value) => {
-            source.value = value
-          }}
-        />
+        <SourceField source={source} />
         <Choice
           label="Time"
           value={hours.value}
@@ -81,6 +74,19 @@ export function FindEvents() {
       <ProblemNote problem={search.problem.value} />
       <Found search={search} />
     </Part>
+  )
+}
+
+function SourceField({ source }: { source: Signal<string> }) {
+  return (
+    <Field
+      label="Of source"
+      value={source.value}
+      isMono
+      onInput={(value) => {
+        source.value = value
+      }}
+    />
   )
 }
 

@@ -21,7 +21,10 @@ const mostNamed = 20
 
 type Props = { deed: Deed; selection: BulkOrder['selection']; onClose: () => void }
 
-/** Does the same to many destinations: first a preview, in which the server says to which, and then all at once. */
+/**
+ * Does the same to many destinations: first a preview, in which the server says to which, and then all at
+ * once.
+ */
 export function BulkDialog({ deed, selection, onClose }: Props) {
   const label = useSignal<Label>({ key: '', value: '', isRemoved: false })
   const order = (dryRun: boolean): BulkOrder => ({

@@ -13,8 +13,8 @@ import { StartError } from '../start/start-error.ts'
 export type OpenedProvider = { readonly provider: Provider; readonly rights: readonly ProviderRight[] }
 
 /**
- * Opens the OpenID provider. Nothing is asked of it before somebody signs in, so `sluice admin` starts without
- * it. Returns `undefined` if none is set. Throws if the settings don't go together.
+ * Opens the OpenID provider. Nothing is asked of it before somebody signs in, so `sluice admin` starts
+ * without it. Returns `undefined` if none is set. Throws if the settings don't go together.
  */
 export function openProvider({ admin }: Config): OpenedProvider | undefined {
   const { oidcIssuer, oidcClientId, oidcClientSecretFile: file, oidcScopes, publicUrl } = admin

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type OpenIdProvider, startOpenIdProvider } from '../../support/openid-provider.ts'
 import { openTenants, type Tenants } from '../../support/two-tenants.ts'
+import { until } from '../../support/until.ts'
 import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
 // Browsers that sign in at a real provider of OpenID, and come back to the admin API behind a proxy.
@@ -143,7 +144,7 @@ describe('who signs in at the provider', () => {
     provider.account = { sub: 'eve', claims: { groups: ['staff'], email: 'eve@example.com' } }
     const { location, session } = await signIn()
     expect([location, session]).toEqual([refusal('no_right'), ''])
-    expect(admin.log.find(({ name }) => name === 'oidc:eve@example.com')).toBeDefined()
+    await until('the log says so', () => admin.log.some(({ name }) => name === 'oidc:eve@example.com'))
   })
 
   test('and refuses there, is told so', async () => {
