@@ -72,6 +72,7 @@ export type AdminCall =
   | 'show_status'
   | 'list_audiences'
   | 'show_destination_health'
+  | 'show_signing_keys'
   | 'test_destination'
   | 'change_destinations'
   | 'list_paused'

@@ -3,6 +3,10 @@ import { messageKinds } from '../message/message-schemas.ts'
 import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { idPattern } from './entry-id.ts'
+import { loginSchema } from './features/hook-login.ts'
+import { tlsSchema } from './features/hook-tls.ts'
+import { signingKeysSchema } from './features/signing-keys.ts'
+import { timeoutExpected, timeoutPattern } from './features/request-timeout.ts'
 import { batchDefaults, batchLimits, batchWaitExpected, batchWaitPattern } from './features/batch.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
 import {
@@ -123,6 +127,8 @@ const hook = Type.Object(
         },
       ),
     ),
+    login: Type.Optional(loginSchema),
+    tls: Type.Optional(tlsSchema),
   },
   { additionalProperties: false, description: 'A URL to which messages are posted.' },
 )
@@ -217,6 +223,7 @@ const destination = Type.Object(
                 'true: requests also have webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks). If the secret begins with whsec_, the key is the rest of it, decoded from base64. Otherwise, the key is the UTF-8 bytes of the secret.',
             }),
           ),
+          ed25519: Type.Optional(signingKeysSchema),
         },
         {
           additionalProperties: false,
@@ -266,6 +273,13 @@ const destination = Type.Object(
           examples: [{ perSecond: 50 }],
         },
       ),
+    ),
+    timeout: Type.Optional(
+      Type.String({
+        pattern: timeoutPattern,
+        description: `The time within which the head of an answer has to come: ${timeoutExpected}. Absent, or longer than the setting delivery.timeout: the setting applies.`,
+        examples: ['2s'],
+      }),
     ),
     autoPause: Type.Optional(
       Type.String({

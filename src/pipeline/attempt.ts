@@ -3,6 +3,7 @@ import type { Bulkhead, BulkheadDropReason, PacedTry } from '../delivery/lanes/b
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { heldUntil } from '../delivery/outcomes/retry-after.ts'
+import { postLoggedIn } from '../delivery/login/logged-in-exchange.ts'
 import type { Exchange, Sender } from '../delivery/send/sender.ts'
 import type { NamedMessage } from '../delivery/request-headers.ts'
 import { isOwnFault, type OwnFault } from '../delivery/outcomes/outcome.ts'
@@ -12,7 +13,7 @@ import type { DeliveryTrace } from './delivery-trace.ts'
 
 /**
  * The reason why a hook got no request in an attempt. `proxy`: Sluice's outbound proxy failed. `files`: the
- * process could open no more files.
+ * process could open no more files. `login`: there was no token to log in with.
  */
 export type OmitReason = BulkheadDropReason | OwnFault['kind']
 
@@ -26,6 +27,7 @@ export const omitReasons: readonly OmitReason[] = [
   'closed',
   'proxy',
   'files',
+  'login',
 ]
 
 /** A hook that got no request. */
@@ -85,6 +87,8 @@ export type AttemptParts<D> = {
   hooks: readonly EndpointHook[]
   /** Those of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
+  /** The hooks that get no request, because there is no token to log in with. */
+  withoutLogin: readonly EndpointHook[]
   /** The class of this try. The breakers and the bulkhead use it for the hooks in `sick`. */
   tryClass: TryClass
   /**
@@ -202,12 +206,10 @@ export class Attempt<D extends Attempted> {
     const isLater = way === 'paced' || this.#isFailover
     const headers = isLater ? this.#headersAt(now()) : (this.#headers ??= this.#headersAt(startedMs))
     const { trace } = delivery
-    sender.post(
-      hook.target,
-      delivery.body,
-      trace === undefined ? headers : trace.posting(hook, headers),
-      exchange,
-    )
+    const all = trace === undefined ? headers : trace.posting(hook, headers)
+    const { target, login } = hook
+    if (login === undefined) sender.post(target, delivery.body, all, exchange)
+    else postLoggedIn(login, (own, by) => sender.post(target, delivery.body, all.concat(own), by), exchange)
   }
 
   /** Returns the headers that a request has in addition to the headers of its hook. */
@@ -277,9 +279,10 @@ export class Attempt<D extends Attempted> {
 
   #conclude(): void {
     this.#isConcluded = true
-    const { listener, delivery, endpoint, hooks, startedMs } = this.#parts
+    const { listener, delivery, endpoint, hooks, withoutLogin, startedMs } = this.#parts
     const isCutShort = this.#begun < hooks.length && !listener.isCurrent(delivery, endpoint)
-    const attempted = { results: this.#results, omitted: this.#omitted, isCutShort, startedMs }
+    const omitted = alsoWithoutLogin(this.#omitted, withoutLogin)
+    const attempted = { results: this.#results, omitted, isCutShort, startedMs }
     listener.concluded(delivery, endpoint, attempted)
   }
 
@@ -296,6 +299,15 @@ export class Attempt<D extends Attempted> {
       listener.ended(delivery)
     }
   }
+}
+
+/** Adds the hooks that got no request because there was no token to log in with. */
+export function alsoWithoutLogin(
+  omitted: readonly Omitted[],
+  withoutLogin: readonly EndpointHook[],
+): readonly Omitted[] {
+  if (withoutLogin.length === 0) return omitted
+  return [...omitted, ...withoutLogin.map(({ id }): Omitted => ({ hookId: id, why: 'login' }))]
 }
 
 const none: readonly Omitted[] = []

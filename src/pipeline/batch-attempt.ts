@@ -12,8 +12,10 @@ import type { TryClass } from '../delivery/lanes/breaker.ts'
 import type { BulkheadDropReason, PacedTry } from '../delivery/lanes/bulkhead.ts'
 import { isOwnFault, type Outcome } from '../delivery/outcomes/outcome.ts'
 import { judge, type Verdict } from '../delivery/outcomes/verdict.ts'
+import { postLoggedIn } from '../delivery/login/logged-in-exchange.ts'
 import type { Exchange } from '../delivery/send/sender.ts'
 import {
+  alsoWithoutLogin,
   type Attempted,
   type AttemptListener,
   type AttemptParts,
@@ -187,7 +189,10 @@ export class BatchAttempt<D extends Batched> {
     const headers = isFirst ? traced(hook, members, composed.headers) : composed.headers
     run.held = composed.body.length
     listener.posting(members.length, run.held)
-    sender.post(hook.target, composed.body, headers, run)
+    const { target, login } = hook
+    const { body } = composed
+    if (login === undefined) sender.post(target, body, headers, run)
+    else postLoggedIn(login, (own, by) => sender.post(target, body, headers.concat(own), by), run)
   }
 
   #compose(members: readonly Member<D>[], nowMs: number): Composed {
@@ -273,8 +278,9 @@ export class BatchAttempt<D extends Batched> {
   #conclude(member: Member<D>): void {
     member.isConcluded = true
     this.#unconcluded--
-    const { listener, endpoint, hooks, startedMs } = this.#parts
-    const { delivery, results, omitted } = member
+    const { listener, endpoint, hooks, withoutLogin, startedMs } = this.#parts
+    const { delivery, results } = member
+    const omitted = alsoWithoutLogin(member.omitted, withoutLogin)
     const isCutShort = this.#begun < hooks.length && !listener.isCurrent(delivery, endpoint)
     listener.concluded(delivery, endpoint, { results, omitted, isCutShort, startedMs })
   }

@@ -37,6 +37,9 @@ type TurnsOptions = Pick<
 /** The pause of a lane, in milliseconds, after the proxy was down or this process could open no files. */
 const ownFaultPauseMs = 1_000
 
+/** The time between two looks whether a hook's first token has come, in milliseconds. */
+const tokenLookMs = 25
+
 /**
  * Handles a delivery whose turn in its lane has come. Makes an attempt, or makes the delivery wait. Frees the
  * delivery's place in the lane when its requests have ended, without waiting for requests in the bulkhead.
@@ -118,10 +121,27 @@ export class Turns {
       this.#parking.waitForHooks(delivery, idsOf(plan.waitFor), startedMs)
       return
     }
+    if ('login' in plan) {
+      this.#waitForLogin(delivery, plan.login, endpoint)
+      return
+    }
     const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
     if (pauseMs !== undefined) this.#pause(delivery, pauseMs)
     else if (definition.batch === undefined) this.#attempt(delivery, endpoint, plan, startedMs)
     else this.#attemptBatch({ lead: delivery, endpoint, plan, startedMs })
+  }
+
+  /**
+   * Handles a delivery that has no token to log in with. The first token comes in a moment, so its lane
+   * waits. While tokens can't be had, what can't be sent waits in its queue in Kafka, or is given up.
+   */
+  #waitForLogin(delivery: Delivery, login: 'asking' | 'failing', endpoint: Endpoint): void {
+    if (login === 'asking') {
+      this.#lanes.postpone(delivery, tokenLookMs)
+      return
+    }
+    this.#lanes.finished(delivery)
+    this.#parking.waitForLogin(delivery, endpoint)
   }
 
   /**
@@ -153,7 +173,7 @@ export class Turns {
   #attempt(
     delivery: Delivery,
     endpoint: Endpoint,
-    { hooks, sick, tryClass }: AttemptPlan,
+    { hooks, sick, withoutLogin, tryClass }: AttemptPlan,
     startedMs: number,
   ): void {
     this.#account.begin()
@@ -166,6 +186,7 @@ export class Turns {
       endpoint,
       hooks,
       sick,
+      withoutLogin,
       tryClass,
       isForAll: delivery.property !== undefined,
       listener: this.#listener,
@@ -178,7 +199,7 @@ export class Turns {
   /** Makes an attempt of a delivery together with those that may leave its lane with it. */
   #attemptBatch(batch: BatchPlan): void {
     const { lead, endpoint, plan, startedMs } = batch
-    const { hooks, sick, tryClass } = plan
+    const { hooks, sick, withoutLogin, tryClass } = plan
     const { sender, bulkhead, now } = this.#options
     this.#account.begin()
     lead.hasPlace = true
@@ -191,8 +212,8 @@ export class Turns {
       return
     }
     const listener = this.#batchListener
-    const parts = { sender, bulkhead, endpoint, hooks, sick, tryClass, listener, lead, deliveries, startedMs }
-    new BatchAttempt({ ...parts, now }).start()
+    const parts = { sender, bulkhead, endpoint, hooks, sick, withoutLogin, tryClass, startedMs, now }
+    new BatchAttempt({ ...parts, listener, lead, deliveries }).start()
   }
 
   /**

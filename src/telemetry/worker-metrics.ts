@@ -197,6 +197,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       labelNames: ['outcome'],
       registers,
     }),
+    tokenRequests: new TallyCounter({
+      name: 'sluice_token_requests_total',
+      help: 'Requests to the token endpoints of destinations (login of the kind oauth2), by outcome: given (a token came) or failed. After a failure, messages wait in their queue, and the log names the destination.',
+      labelNames: ['outcome'],
+      registers,
+    }),
     proxyDown: new Gauge({
       name: 'sluice_proxy_down',
       help: '1 while the outbound proxy can not be used. The worker then fetches nothing.',

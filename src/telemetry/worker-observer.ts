@@ -15,6 +15,7 @@ import type {
 } from '../pipeline/pipeline-ports.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createAttemptLog } from './attempt-line.ts'
+import { loginObserver } from './login-lines.ts'
 import { memo } from './memo.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 import { PacedLines } from './paced-lines.ts'
@@ -73,6 +74,7 @@ export function createObserver({
     },
     batched: (messages) => batchMessages.observe(messages),
     omitted: omissionObserver(metrics, omissions),
+    askedForToken: loginObserver(metrics, log),
     flush() {
       attemptLog.flush()
       omissions.flush()

@@ -30,6 +30,11 @@ export type Outcome =
   | { kind: 'certificate'; code: string }
   /** The address isn't allowed; no connection was made. */
   | { kind: 'address'; address: string }
+  /**
+   * There was no token to log in with: the token endpoint gave none. Nothing was sent, or the hook has
+   * refused the token before.
+   */
+  | { kind: 'login'; detail: string }
   /** The request itself can't be sent, because HTTP forbids one of its headers or its path. */
   | { kind: 'request'; detail: string }
 
@@ -53,6 +58,8 @@ export function describeOutcome(outcome: Outcome): string {
       return `${outcome.kind} ${outcome.code}`
     case 'address':
       return `address not allowed: ${outcome.address} (delivery.allowAddresses)`
+    case 'login':
+      return `login failed: ${outcome.detail}`
     case 'request':
       return `request can't be sent: ${outcome.detail}`
   }
@@ -66,13 +73,13 @@ export function describeForCustomer(outcome: Outcome): string {
   return outcome.kind === 'address' ? 'address not allowed' : describeOutcome(outcome)
 }
 
-/** An outcome for which the proxy or the system of this process is to blame. Nothing was sent. */
-export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' }>
+/** An outcome for which the proxy, the system of this process, or a token endpoint is to blame. */
+export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' | 'login' }>
 
 /**
- * Returns true if the proxy or the system of this process failed. Such an outcome says nothing about the
- * hook. An attempt with only such outcomes doesn't count.
+ * Returns true if the proxy, the system of this process, or the login failed. Such an outcome says nothing
+ * about the hook. An attempt with only such outcomes doesn't count.
  */
 export function isOwnFault(outcome: Outcome): outcome is OwnFault {
-  return outcome.kind === 'proxy' || outcome.kind === 'files'
+  return outcome.kind === 'proxy' || outcome.kind === 'files' || outcome.kind === 'login'
 }

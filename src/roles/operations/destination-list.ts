@@ -81,6 +81,7 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
   const { destination, state } = assessed
   const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, batch, hooks } =
     destination
+  const isSigned = sharedSecret !== undefined || destination.signingKeys !== undefined
   return {
     id,
     name,
@@ -88,7 +89,7 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
     labels: labels ?? {},
     sources,
     filter: filter ?? null,
-    isSigned: sharedSecret !== undefined,
+    isSigned,
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,

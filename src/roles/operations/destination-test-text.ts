@@ -1,4 +1,5 @@
 import { answerLines, plain } from '../../delivery-log/lines.ts'
+import { certificateEndMs } from '../../catalog/features/hook-tls.ts'
 import { hostBreach } from '../../catalog/host-rules.ts'
 import { adviceOn } from '../../delivery/advice.ts'
 import { describeOutcome, isOwnFault, type Outcome } from '../../delivery/outcomes/outcome.ts'
@@ -36,10 +37,10 @@ const deliveryVerdicts: Readonly<Record<DeliveryVerdict, string>> = {
 }
 
 export function testLines(test: DestinationTest): string[] {
-  const { trials, timeoutMs } = test
+  const { trials } = test
   const lines = aligned(trials.map(cellsOf))
   const results = trials.flatMap(({ outcome }, at) => {
-    const advice = adviceOn(outcome, timeoutMs)
+    const advice = adviceOf(test, outcome)
     const adviceLines = advice === undefined ? [] : [`  ${advice}`]
     return [lines[at] ?? '', ...answerLines(answerOf(outcome)), ...adviceLines]
   })
@@ -50,7 +51,7 @@ export function testLines(test: DestinationTest): string[] {
 
 /** Returns a test as the HTTP API and `--json` show it. */
 export function testData(test: DestinationTest): object {
-  const { destination, message, trials, timeoutMs } = test
+  const { destination, message, trials } = test
   return {
     destination: destination.id,
     messageId: message.messageId,
@@ -66,17 +67,25 @@ export function testData(test: DestinationTest): object {
         status: outcome.kind === 'answer' ? outcome.status : null,
         durationMs: Math.round(durationMs),
         answer: answer === '' ? null : answer,
-        advice: adviceOn(outcome, timeoutMs) ?? null,
+        advice: adviceOf(test, outcome) ?? null,
       }
     }),
     notes: notesOn(test),
   }
 }
 
+function adviceOf({ destination, timeoutMs }: DestinationTest, outcome: Outcome): string | undefined {
+  const own = destination.timeoutMs ?? timeoutMs
+  return own < timeoutMs ? adviceOn(outcome, own, 'its timeout in the catalog') : adviceOn(outcome, timeoutMs)
+}
+
 function headline({ destination, message, trials }: DestinationTest): string {
-  const { id, sharedSecret, standardWebhooks, batch } = destination
-  const headers = standardWebhooks ? 'X-Signature and webhook-signature' : 'X-Signature'
-  const signed = sharedSecret === undefined ? 'not signed' : `signed with ${headers}`
+  const { id, sharedSecret, standardWebhooks, signingKeys, batch } = destination
+  const headers = [
+    ...(sharedSecret === undefined ? [] : ['X-Signature']),
+    ...(standardWebhooks || signingKeys !== undefined ? ['webhook-signature'] : []),
+  ]
+  const signed = headers.length === 0 ? 'not signed' : `signed with ${headers.join(' and ')}`
   const alone = batch === undefined ? '' : ', as a batch of one'
   const sent = `for ${counted(trials.length, 'URL')}${alone}, ${signed}`
   return `${id}: ${message.type} ${plain(message.messageId)}, ${sent}`
@@ -110,6 +119,7 @@ function notesOn({ destination, message, trials, policy }: DestinationTest): str
   if (reason === 'filtered_by_destination') why.push(`The filter of ${id} excludes this message.`)
   if (reason === 'filtered_by_integrations') why.push('The integrations of the message exclude webhooks.')
   return [
+    ...destination.hooks.flatMap(({ id: hook, tls }) => certificateNote(hook, tls && certificateEndMs(tls))),
     ...why.map((sentence) => `${sentence} This doesn't stop a test.`),
     ...trials
       .filter(({ hook }) => hostBreach(hook.target.origin, policy) !== undefined)
@@ -117,4 +127,14 @@ function notesOn({ destination, message, trials, policy }: DestinationTest): str
         ({ hook }) => `Workers refuse the whole catalog, because the address of ${hook.id} is not public.`,
       ),
   ]
+}
+
+/** A client certificate that ends within this time is told, in milliseconds. */
+const endsSoonMs = 30 * 24 * 3_600_000
+
+function certificateNote(hook: string, endMs: number | undefined): readonly string[] {
+  const leftMs = endMs === undefined ? Infinity : endMs - Date.now()
+  if (endMs === undefined || leftMs > endsSoonMs) return []
+  const when = new Date(endMs).toISOString()
+  return [`The client certificate of ${hook} ${leftMs > 0 ? 'ends' : 'has ended'} at ${when}: renew it.`]
 }

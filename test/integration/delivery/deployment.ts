@@ -12,7 +12,13 @@ import {
 export type DestinationEntry = {
   id: string
   sources: readonly string[]
-  hooks: readonly { url: string; id?: string; headers?: Record<string, string> }[]
+  hooks: readonly {
+    url: string
+    id?: string
+    headers?: Record<string, string>
+    login?: object
+    tls?: object
+  }[]
   state?: 'on' | 'off' | 'paused'
   filter?: { types?: readonly string[]; events?: readonly string[] }
   sharedSecret?: string

@@ -122,7 +122,16 @@ test('a destination is shown without its secrets', () => {
     maxInFlight: 64,
     rateLimit: { perSecond: 50, burst: 50 },
     batch: null,
-    hooks: [{ id: 'primary', origin: 'https://example.com', isGone: false, failing: null }],
+    hooks: [
+      {
+        id: 'primary',
+        origin: 'https://example.com',
+        login: null,
+        certificateEndsAt: null,
+        isGone: false,
+        failing: null,
+      },
+    ],
     // Nobody tells what waits, and that is said.
     health: {
       condition: 'unknown',

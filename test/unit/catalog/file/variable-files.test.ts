@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { formatFault } from '../../../src/catalog/fault.ts'
-import { type CatalogFile, openCatalogFile } from '../../../src/catalog/file.ts'
-import { until } from '../../support/until.ts'
+import { formatFault } from '../../../../src/catalog/fault.ts'
+import { type CatalogFile, openCatalogFile } from '../../../../src/catalog/file/file.ts'
+import { until } from '../../../support/until.ts'
 
 /** Tests of variables that come from a folder of files, as Kubernetes mounts a Secret. */
 

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { Breath } from '../../async/breath.ts'
 import { errorCode } from './file-signature.ts'
-import type { CatalogOutline } from './outline.ts'
-import { isRecord, isString } from './plain-data.ts'
+import type { CatalogOutline } from '../outline.ts'
+import { isRecord, isString } from '../plain-data.ts'
 
 /**
  * Reads the outline that `writeOutline` has written. Returns `undefined` if there is no file, and a text that
@@ -33,11 +34,17 @@ export async function readOutline(path: string): Promise<CatalogOutline | string
  */
 export async function writeOutline(path: string, outline: CatalogOutline): Promise<void> {
   const { version, sources, destinations } = outline
-  const text = JSON.stringify({
-    version,
-    sources: Object.fromEntries(sources),
-    destinations: Object.fromEntries(destinations),
-  })
+  const breath = new Breath()
+  // The text of a large outline would take the process away from its work for too long.
+  const textOf = async (states: ReadonlyMap<string, string>): Promise<string> => {
+    const pairs: string[] = []
+    for (const [id, state] of states) {
+      pairs.push(`${JSON.stringify(id)}:${JSON.stringify(state)}`)
+      await breath.take()
+    }
+    return `{${pairs.join(',')}}`
+  }
+  const text = `{"version":${JSON.stringify(version)},"sources":${await textOf(sources)},"destinations":${await textOf(destinations)}}`
   const part = `${path}.${randomBytes(6).toString('hex')}.part`
   try {
     await writeFile(part, text, { mode: 0o600, flush: true })

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
-import { type Fault, faultOf } from './fault.ts'
+import { type Fault, faultOf } from '../fault.ts'
 import { errorCode, signatureFrom } from './file-signature.ts'
+import { type FolderKind, folderSignature, readFiles, type TextFile } from './folder-files.ts'
 import { readVariables, variablesSignature } from './variable-files.ts'
-import type { Variables } from './variables.ts'
+import type { Variables } from '../variables.ts'
 
 /** The files that make a catalog. */
 export type CatalogPlace = {
+  /** A file, or a folder of files that each have a part of the catalog. */
   readonly path: string
   /** The folder with a file for each variable. `undefined`: variables come from the environment only. */
   readonly variablesFolder: string | undefined
@@ -19,7 +21,10 @@ export type CatalogPlace = {
  */
 export type Snapshot = {
   readonly signature: string
+  /** The text of the file. Empty for a folder. */
   readonly text: string
+  /** The files of a folder. `undefined`: the catalog is one file. */
+  readonly files?: readonly TextFile[] | undefined
   readonly digest: string
   readonly variables: Variables
 }
@@ -33,6 +38,15 @@ export type Unreadable = {
 
 /** The limit on a file of JSON. `parseCatalog` has a lower limit for YAML. */
 const maxBytes = 64 * 1024 * 1024
+/** A folder with a file for each destination, or for some of them. */
+const ofParts: FolderKind = {
+  names: /^[^.].*\.(?:ya?ml|json)$/,
+  what: 'files',
+  setting: 'catalog.file',
+  maxFiles: 20_000,
+  maxBytes: 1024 * 1024,
+  tooLarge: 'write several files',
+}
 
 /** Returns a text that changes with every edit of the files. */
 export async function signatureOf({ path, variablesFolder }: CatalogPlace): Promise<string> {
@@ -42,7 +56,8 @@ export async function signatureOf({ path, variablesFolder }: CatalogPlace): Prom
 
 async function fileSignature(path: string): Promise<string> {
   try {
-    return signatureFrom(await stat(path, { bigint: true }))
+    const stats = await stat(path, { bigint: true })
+    return stats.isDirectory() ? await folderSignature(path, ofParts) : signatureFrom(stats)
   } catch (error) {
     const code = errorCode(error)
     if (code === undefined) throw error
@@ -91,7 +106,8 @@ async function readFileWhole(
   try {
     const stats = await stat(path, { bigint: true })
     signature = signatureFrom(stats)
-    if (!stats.isFile()) return refuse('is not a file', 'name a file')
+    if (stats.isDirectory()) return await readParts(path)
+    if (!stats.isFile()) return refuse('is not a file', 'name a file or a folder')
     if (stats.size > maxBytes) return refuse('is larger than 64 MiB', 'write less')
     // The file is opened only once. So if a symbolic link is replaced at this time, the content isn't a mix
     // of two files.
@@ -111,6 +127,20 @@ async function readFileWhole(
       false,
     )
   }
+}
+
+/** If a file changes while the folder is read, the signature in the result is `changing`. */
+async function readParts(
+  path: string,
+): Promise<({ ok: true } & Omit<Snapshot, 'variables'>) | ({ ok: false } & Unreadable)> {
+  const before = await folderSignature(path, ofParts)
+  const read = await readFiles(path, ofParts)
+  const signature = (await folderSignature(path, ofParts)) === before ? before : 'changing'
+  if (!read.ok) return { ...read, signature }
+  const { files, digest } = read
+  if (files.length > 0) return { ok: true, signature, text: '', files, digest }
+  const fault = faultOf(path, 'has no file that ends with .yaml, .yml or .json', 'write a file into it')
+  return { ok: false, fault, signature, isLasting: true }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { openCatalogFile } from '../../../src/catalog/file.ts'
-import { readCatalogText } from '../../../src/catalog/reader.ts'
-import { until } from '../../support/until.ts'
+import { openCatalogFile } from '../../../../src/catalog/file/file.ts'
+import { readCatalogText } from '../../../../src/catalog/file/reader.ts'
+import { until } from '../../../support/until.ts'
 
 /** Tests of what happens to an edit of the catalog while the reader of catalogs fails. */
 

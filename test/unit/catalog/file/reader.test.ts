@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { parseCatalog } from '../../../src/catalog/parse.ts'
-import { readCatalogText } from '../../../src/catalog/reader.ts'
+import { parseCatalog } from '../../../../src/catalog/parse.ts'
+import { readCatalogText } from '../../../../src/catalog/file/reader.ts'
 
 /** Returns a catalog of more than 64 KiB, which is read in a thread. */
 function largeCatalog(last: string): string {

@@ -1,6 +1,6 @@
-import { type CatalogList, catalogLists, type ExpectedCounts } from './expected.ts'
-import { type Fault, faultOf } from './fault.ts'
-import type { CatalogOutline } from './outline.ts'
+import { type CatalogList, catalogLists, type ExpectedCounts } from '../expected.ts'
+import { type Fault, faultOf } from '../fault.ts'
+import type { CatalogOutline } from '../outline.ts'
 
 /**
  * A file may lose one entry of each list, and a tenth of the entries of each list. A file that loses more was

@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Catalog } from '../../../src/catalog/catalog.ts'
-import { formatFault, type Fault } from '../../../src/catalog/fault.ts'
-import { openCatalogFile, type CatalogFile } from '../../../src/catalog/file.ts'
-import { until } from '../../support/until.ts'
+import type { Catalog } from '../../../../src/catalog/catalog.ts'
+import { formatFault, type Fault } from '../../../../src/catalog/fault.ts'
+import { openCatalogFile, type CatalogFile } from '../../../../src/catalog/file/file.ts'
+import { until } from '../../../support/until.ts'
 
 function catalogText(...destinations: string[]): string {
   const lines = destinations.map(
@@ -106,7 +106,7 @@ describe('openCatalogFile', () => {
   })
 
   it.each([
-    ['a folder', () => mkdir(path), 'is not a file'],
+    ['an empty folder', () => mkdir(path), 'has no file that ends with .yaml, .yml or .json'],
     ['a file that is not UTF-8', () => writeFile(path, Buffer.from([0x61, 0xff])), 'is not UTF-8'],
     [
       'a file that is too large',

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import { createCatalog, type Destination, type Source } from './catalog.ts'
-import { parseCatalog, type ParsedCatalog } from './parse.ts'
-import { readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-thread.ts'
-import type { Variables } from './variables.ts'
+import { createCatalog, type Destination, type Source } from '../catalog.ts'
+import type { ParsedCatalog } from '../parse.ts'
+import { parseInput, readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-thread.ts'
+import type { Variables } from '../variables.ts'
 
 /**
  * Texts of this many characters or more are read in a separate thread, so that they don't hold up deliveries.
@@ -16,21 +16,35 @@ const threadFromCharacters = 64 * 1024
 const timeoutMs = 60_000
 const timeoutMsPerCharacter = 0.001
 
+type ReadOptions = {
+  file: string
+  variables: Variables
+  allowAddresses?: readonly string[] | undefined
+}
+
 /**
  * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails or takes too
  * long. It may take a minute, and in addition a second for each million characters.
  */
-export async function readCatalogText(
-  text: string,
-  options: { file: string; variables: Variables; allowAddresses?: readonly string[] | undefined },
-): Promise<ParsedCatalog> {
-  if (text.length < threadFromCharacters) return parseCatalog(text, options)
+export function readCatalogText(text: string, options: ReadOptions): Promise<ParsedCatalog> {
+  return read({ catalog: { text }, ...options }, text.length)
+}
 
-  const input: ReaderInput = { catalogText: text, ...options }
+/** Does the same for a catalog that is plain data. `characters`: about as many as its text would have. */
+export function readCatalogData(
+  data: unknown,
+  { version, characters, ...options }: ReadOptions & { version: string; characters: number },
+): Promise<ParsedCatalog> {
+  return read({ catalog: { data, version }, ...options }, characters)
+}
+
+async function read(input: ReaderInput, characters: number): Promise<ParsedCatalog> {
+  if (characters < threadFromCharacters) return parseInput(input)
+
   const thread = new Worker(readerThreadUrl, { workerData: input })
   try {
     return await new Promise<ParsedCatalog>((resolve, reject) => {
-      const limitMs = Math.ceil(timeoutMs + text.length * timeoutMsPerCharacter)
+      const limitMs = Math.ceil(timeoutMs + characters * timeoutMsPerCharacter)
       const deadline = setTimeout(() => {
         reject(new Error(`reading the catalog took more than ${limitMs} ms`))
       }, limitMs)

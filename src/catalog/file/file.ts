@@ -1,14 +1,16 @@
 import { join } from 'node:path'
-import { keepUnchanged, type Catalog } from './catalog.ts'
-import { faultOf, formatFaults, type Fault } from './fault.ts'
+import { keepUnchanged, type Catalog } from '../catalog.ts'
+import { faultOf, formatFaults, type Fault } from '../fault.ts'
 import { type KnownCatalog, lossFaults } from './lost-entries.ts'
-import { outlineOf } from './outline.ts'
-import type { ParsedCatalog } from './parse.ts'
-import { readCatalogText } from './reader.ts'
+import { outlineOf } from '../outline.ts'
+import type { ParsedCatalog } from '../parse.ts'
+import { CatalogFolder } from './folder.ts'
+import { readCatalogData, readCatalogText } from './reader.ts'
 import { type CatalogPlace, signatureOf, type Snapshot, takeSnapshot } from './snapshot.ts'
-import type { Variables } from './variables.ts'
+import type { Variables } from '../variables.ts'
 
 export type CatalogFileOptions = {
+  /** The file, or the folder with a file for each destination. */
   path: string
   /** The variables of the environment that the catalog may contain, such as `${CATALOG_X}`. */
   variables?: Variables
@@ -52,9 +54,9 @@ export type CatalogFileOptions = {
   onChange(catalog: Catalog, before: Catalog): void
   /**
    * Called once for each edit that was refused, with all faults of the file. The previous catalog stays in
-   * force.
+   * force. `isPart`: the faults are those of some files of a folder, and the others are in force.
    */
-  onRefused(faults: readonly Fault[]): void
+  onRefused(faults: readonly Fault[], isPart: boolean): void
 }
 
 /**
@@ -67,8 +69,8 @@ export type CatalogFile = {
   /** Returns the last version of the catalog that had no faults. */
   current(): Catalog
   /**
-   * Returns the refusal of the present file. Returns `undefined` if `current()` is the version that is in the
-   * file.
+   * Returns the refusal of the present file, or of some files of a folder. Returns `undefined` if `current()`
+   * is the version that is in the file.
    */
   refused(): CatalogRefusal | undefined
   /** Stops at once. After this call, neither `onChange` nor `onRefused` is called. */
@@ -84,6 +86,8 @@ export type OpenedCatalogFile =
  * problem to the operator.
  */
 const restlessMs = 5_000
+/** The longest pause between two looks at a folder because of its size, in milliseconds. */
+const mostRestMs = 5_000
 
 /**
  * Reads the catalog from a file, and follows the edits of the file. The file is polled, because a ConfigMap
@@ -94,34 +98,59 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
   const { path, known } = options
   const snapshot = await takeSnapshot(placeOf(options))
   if (!snapshot.ok) return refusal(path, [snapshot.fault], example)
-  const parsed = await readSnapshot(options, snapshot)
+  const reading = new SnapshotReading(options)
+  const parsed = await reading.read(snapshot)
   if (!parsed.ok) return refusal(path, parsed.faults, example)
   const losses = known === undefined ? [] : lossFaults(path, known, parsed.catalog, parsed.expected)
   if (losses.length > 0) return refusal(path, losses)
-  return { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
+  parsed.keep?.()
+  return { ok: true, file: new FollowedFile(options, { parsed, snapshot, reading }) }
 }
 
 function placeOf({ path, variables = {}, variablesFolder }: CatalogFileOptions): CatalogPlace {
   return { path, variables, variablesFolder }
 }
 
-type ReadSnapshot = ParsedCatalog & { readonly isReaderFailure?: boolean }
+type ReadSnapshot =
+  | (Extract<ParsedCatalog, { ok: true }> & {
+      /** The faults of files of a folder that are left out. */
+      readonly left?: readonly Fault[]
+      /** Call this once the catalog is in force. */
+      readonly keep?: () => void
+    })
+  | (Extract<ParsedCatalog, { ok: false }> & { readonly isReaderFailure?: boolean })
 
-/**
- * Parses a snapshot. If the reader fails, returns its error as a fault, and sets `isReaderFailure`: then the
- * text may have no faults.
- */
-async function readSnapshot(
-  { path: file, variablesFolder, allowAddresses, readText = readCatalogText }: CatalogFileOptions,
-  { text, variables }: Snapshot,
-): Promise<ReadSnapshot> {
-  try {
-    const parsed = await readText(text, { file, variables, allowAddresses })
-    if (parsed.ok || variablesFolder === undefined) return parsed
-    return { ok: false, faults: parsed.faults.map((fault) => withFile(fault, variablesFolder)) }
-  } catch (error) {
-    const fault = faultOf(file, 'could not be read', String(error))
-    return { ok: false, faults: [fault], isReaderFailure: true }
+/** Parses the versions of a file or a folder. */
+class SnapshotReading {
+  readonly #options: CatalogFileOptions
+  readonly #folder = new CatalogFolder()
+
+  constructor(options: CatalogFileOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Parses a snapshot. If the reader fails, returns its error as a fault, and sets `isReaderFailure`: then
+   * the text may have no faults.
+   */
+  async read({ text, files, variables }: Snapshot): Promise<ReadSnapshot> {
+    const { path, variablesFolder, allowAddresses, readText = readCatalogText } = this.#options
+    const named = (fault: Fault): Fault =>
+      variablesFolder === undefined ? fault : withFile(fault, variablesFolder)
+    try {
+      if (files === undefined) {
+        const parsed = await readText(text, { file: path, variables, allowAddresses })
+        return parsed.ok ? parsed : { ok: false, faults: parsed.faults.map(named) }
+      }
+      const options = { path, variables, allowAddresses, readData: readCatalogData }
+      const parsed = await this.#folder.read(files, options)
+      if (!parsed.ok) return { ok: false, faults: parsed.faults.map(named) }
+      const { kept, left } = parsed
+      return { ...parsed, left: left.map(named), keep: () => this.#folder.keep(kept) }
+    } catch (error) {
+      const fault = faultOf(path, 'could not be read', String(error))
+      return { ok: false, faults: [fault], isReaderFailure: true }
+    }
   }
 }
 
@@ -133,10 +162,18 @@ function withFile(fault: Fault, folder: string): Fault {
   return { ...fault, problem, advice: 'write the value into this file' }
 }
 
+/** What a file was when it was opened. */
+type Opened = {
+  readonly parsed: Extract<ReadSnapshot, { ok: true }>
+  readonly snapshot: Snapshot
+  readonly reading: SnapshotReading
+}
+
 class FollowedFile implements CatalogFile {
   readonly #options: CatalogFileOptions &
     Required<Pick<CatalogFileOptions, 'everyMs' | 'settleMs' | 'againMs'>>
   readonly #place: CatalogPlace
+  readonly #reading: SnapshotReading
   /** The last version of the file that was accepted or refused. */
   #judged: { signature: string; digest: string }
   /** A change of the file that was noticed but has not been read yet. */
@@ -146,15 +183,23 @@ class FollowedFile implements CatalogFile {
   #currentDigest: string
   #current: Catalog
   #refused: CatalogRefusal | undefined
+  /** The refusal of the files of a folder that the catalog in force lacks. */
+  #left: CatalogRefusal | undefined
+  readonly #isFolder: boolean
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
 
-  constructor(options: CatalogFileOptions, catalog: Catalog, { signature, digest }: Snapshot) {
+  constructor(options: CatalogFileOptions, { parsed, snapshot, reading }: Opened) {
+    const { signature, digest } = snapshot
     this.#options = { everyMs: 300, settleMs: 100, againMs: 30_000, ...options }
     this.#place = placeOf(options)
-    this.#current = catalog
+    this.#reading = reading
+    this.#current = parsed.catalog
     this.#currentDigest = digest
     this.#judged = { signature, digest }
+    this.#left = refusalOf(parsed.left, undefined)
+    this.#refused = this.#left
+    this.#isFolder = snapshot.files !== undefined
     this.#lookIn(this.#options.everyMs)
   }
 
@@ -180,16 +225,24 @@ class FollowedFile implements CatalogFile {
   /** Checks the file once. When this check has ended, plans the next one. */
   async #look(): Promise<void> {
     const { everyMs, settleMs } = this.#options
+    const startedMs = performance.now()
+    let tookMs = 0
     try {
       const signature = await signatureOf(this.#place)
+      tookMs = performance.now() - startedMs
       if (this.#isStopped) return
       const isUnchanged = signature === this.#judged.signature
       if (isUnchanged && performance.now() < this.#readAgainAtMs) this.#pending = undefined
       else if (signature === this.#pending?.signature) await this.#read()
       else this.#wait(signature)
     } finally {
-      this.#lookIn(this.#pending === undefined ? everyMs : settleMs)
+      this.#lookIn(Math.max(this.#pending === undefined ? everyMs : settleMs, this.#restMs(tookMs)))
     }
+  }
+
+  /** Looking at a folder of thousands of files takes long, and may take a twentieth of the time. */
+  #restMs(tookMs: number): number {
+    return this.#isFolder ? Math.min(20 * tookMs, mostRestMs) : 0
   }
 
   /**
@@ -221,11 +274,11 @@ class FollowedFile implements CatalogFile {
       this.#refuse({ signature, digest: `${file} ${problem}` }, [snapshot.fault])
     } else if (snapshot.digest === this.#currentDigest) {
       this.#settle(snapshot)
-      this.#refused = undefined
+      this.#refused = this.#left
     } else if (snapshot.digest === this.#judged.digest) {
       this.#settle(snapshot)
     } else {
-      const read = await readSnapshot(this.#options, snapshot)
+      const read = await this.#reading.read(snapshot)
       if (!this.#isStopped) this.#judge(snapshot, read)
     }
   }
@@ -238,7 +291,7 @@ class FollowedFile implements CatalogFile {
       return
     }
     const faults = read.ok ? this.#lossesOf(read) : read.faults
-    if (read.ok && faults.length === 0) this.#take(snapshot, read.catalog)
+    if (read.ok && faults.length === 0) this.#take(snapshot, read)
     else this.#refuse(snapshot, faults)
   }
 
@@ -253,13 +306,16 @@ class FollowedFile implements CatalogFile {
     this.#readAgainAtMs = Infinity
   }
 
-  #take(snapshot: Snapshot, catalog: Catalog): void {
+  #take(snapshot: Snapshot, { catalog, left, keep }: Extract<ReadSnapshot, { ok: true }>): void {
     const before = this.#current
     this.#settle(snapshot)
     this.#current = keepUnchanged(before, catalog)
     this.#currentDigest = snapshot.digest
-    this.#refused = undefined
+    this.#left = refusalOf(left, this.#refused)
+    this.#refused = this.#left
+    keep?.()
     if (this.#current !== before) this.#options.onChange(this.#current, before)
+    if (this.#refused !== undefined) this.#options.onRefused(this.#refused.faults, true)
   }
 
   #refuse(judged: { signature: string; digest: string }, faults: readonly Fault[]): void {
@@ -267,8 +323,16 @@ class FollowedFile implements CatalogFile {
     this.#settle(judged)
     if (!isNews) return
     this.#refused = { sinceMs: this.#refused?.sinceMs ?? Date.now(), faults }
-    this.#options.onRefused(faults)
+    this.#options.onRefused(faults, false)
   }
+}
+
+/** `before`: the refusal until now, which says since when. */
+function refusalOf(
+  faults: readonly Fault[] = [],
+  before: CatalogRefusal | undefined,
+): CatalogRefusal | undefined {
+  return faults.length === 0 ? undefined : { sinceMs: before?.sinceMs ?? Date.now(), faults }
 }
 
 const example = `sources:

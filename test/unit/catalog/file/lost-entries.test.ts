@@ -2,12 +2,12 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Catalog } from '../../../src/catalog/catalog.ts'
-import { formatFault } from '../../../src/catalog/fault.ts'
-import { type CatalogFile, openCatalogFile } from '../../../src/catalog/file.ts'
-import type { KnownCatalog } from '../../../src/catalog/lost-entries.ts'
-import { outlineOf } from '../../../src/catalog/outline.ts'
-import { until } from '../../support/until.ts'
+import type { Catalog } from '../../../../src/catalog/catalog.ts'
+import { formatFault } from '../../../../src/catalog/fault.ts'
+import { type CatalogFile, openCatalogFile } from '../../../../src/catalog/file/file.ts'
+import type { KnownCatalog } from '../../../../src/catalog/file/lost-entries.ts'
+import { outlineOf } from '../../../../src/catalog/outline.ts'
+import { until } from '../../../support/until.ts'
 
 /** Tests of a catalog file that lacks many entries of the earlier catalog, as one that was cut off does. */
 

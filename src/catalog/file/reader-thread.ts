@@ -1,16 +1,24 @@
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import type { Destination, Source } from './catalog.ts'
-import type { ExpectedCounts } from './expected.ts'
-import type { Fault } from './fault.ts'
-import { parseCatalog, type ParsedCatalog } from './parse.ts'
-import type { Variables } from './variables.ts'
+import type { Destination, Source } from '../catalog.ts'
+import type { ExpectedCounts } from '../expected.ts'
+import type { Fault } from '../fault.ts'
+import { parseCatalog, parseCatalogData, type ParsedCatalog } from '../parse.ts'
+import type { Variables } from '../variables.ts'
 
 /** The input that `reader.ts` passes to the thread. */
 export type ReaderInput = {
-  catalogText: string
+  /** The text of a catalog, or what a text would be read as, with the version that it gets. */
+  catalog: { readonly text: string } | { readonly data: unknown; readonly version: string }
   file: string
   variables: Variables
   allowAddresses?: readonly string[] | undefined
+}
+
+/** Parses an input in this thread. */
+export function parseInput({ catalog, ...options }: ReaderInput): ParsedCatalog {
+  return 'text' in catalog
+    ? parseCatalog(catalog.text, options)
+    : parseCatalogData(catalog.data, { ...options, version: catalog.version })
 }
 
 /**
@@ -41,8 +49,7 @@ const partSize = 500
 // This code runs only if the module was started as a thread. In other cases, the module is imported for its
 // URL.
 if (isReaderInput(workerData)) {
-  const { catalogText, file, variables, allowAddresses } = workerData
-  const parsed = parseCatalog(catalogText, { file, variables, allowAddresses })
+  const parsed = parseInput(workerData)
   if (parentPort !== null) {
     if (parsed.ok) postParts(parsed, parentPort)
     else post(parentPort, { faults: parsed.faults })
@@ -72,5 +79,5 @@ function post(port: MessagePort, output: ReaderOutput): void {
 }
 
 function isReaderInput(value: unknown): value is ReaderInput {
-  return typeof value === 'object' && value !== null && 'catalogText' in value
+  return typeof value === 'object' && value !== null && 'catalog' in value && 'variables' in value
 }
