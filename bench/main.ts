@@ -3,6 +3,7 @@ import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmar
 import { runBatchesBenchmark } from './batches/benchmark.ts'
 import { type BurstSettings, runBurstBenchmark } from './burst/benchmark.ts'
 import { runCatalogBenchmark } from './catalog/benchmark.ts'
+import { runConditionsBenchmark } from './conditions/benchmark.ts'
 import { runConnectionsBenchmark } from './connections/benchmark.ts'
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
@@ -101,6 +102,13 @@ const benchmarks = new Map<string, Benchmark>([
     {
       about: 'how long --help and a worker take until they are up, and the memory of a worker',
       run: runStartBenchmark,
+    },
+  ],
+  [
+    'conditions',
+    {
+      about: 'what a message costs that 50 of 100 destinations have a condition for',
+      run: runConditionsBenchmark,
     },
   ],
   ['idle', { about: 'CPU of a worker that has nothing to do', run: runIdleBenchmark }],

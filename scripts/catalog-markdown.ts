@@ -117,6 +117,8 @@ variable with a whole URL may have a secret in its path or query, and not in the
 `
 
 type Schema = {
+  /** What TypeBox calls it. Each schema has it, also one for any value. */
+  '~kind'?: string
   type?: string
   enum?: readonly string[]
   description?: string
@@ -129,6 +131,7 @@ type Schema = {
   maxLength?: number
   items?: Schema
   properties?: Readonly<Record<string, Schema>>
+  patternProperties?: Readonly<Record<string, object>>
   required?: readonly string[] | undefined
 }
 
@@ -140,6 +143,7 @@ export function catalogMarkdown(): string {
     section('Numbers of entries (`expect`)', expect),
     section('A source', sources?.items),
     section('A destination', destinations?.items),
+    section('A mapping', destinations?.items?.properties?.['mappings']?.items),
     section('A hook', destinations?.items?.properties?.['hooks']?.items),
   ].join('\n')
 }
@@ -166,6 +170,7 @@ function presetOf({ default: preset }: Schema): string {
 
 function valueOf(schema: Schema): string {
   const { type, enum: choices, items, properties, minItems = 0, maxItems, maxLength } = schema
+  if (type === undefined && choices === undefined) return 'any value'
   if (choices !== undefined) return choices.map((choice) => `\`${choice}\``).join(', ')
   if (type === 'array') {
     const many =
@@ -174,10 +179,15 @@ function valueOf(schema: Schema): string {
     const each = items?.enum === undefined ? 'texts' : valueOf(items)
     return `list of ${many}${each}${charactersOf(items?.maxLength, 'each at most')}`
   }
-  if (type === 'object') return properties === undefined ? 'texts by name' : 'object'
+  if (type === 'object') return properties === undefined ? namedValues(schema) : 'object'
   if (type === 'boolean') return '`true`, `false`'
   if (type === 'string') return `text${charactersOf(maxLength)}`
   return `${type === 'integer' ? 'whole number' : 'number'}, ${rangeOf(schema)}`
+}
+
+function namedValues({ patternProperties = {} }: Schema): string {
+  const isText = Object.values(patternProperties).every((value) => 'type' in value && value.type === 'string')
+  return isText ? 'texts by name' : 'values by name'
 }
 
 function charactersOf(most: number | undefined, how = 'at most'): string {

@@ -45,7 +45,22 @@ const parts: Readonly<Record<string, Folder>> = {
       },
     },
   },
-  routing: { about: 'source and message → deliveries', imports: ['message'], isPure: true },
+  conditions: {
+    about: "conditions on messages in CEL, and their translation from Segment's filter language",
+    imports: ['message'],
+    isPure: true,
+    packages: ['@marcbachmann/cel-js'],
+  },
+  shape: {
+    about: "requests that mappings make of messages, in the form of Segment's mapping-kit",
+    imports: ['conditions'],
+    isPure: true,
+  },
+  routing: {
+    about: 'source and message → deliveries',
+    imports: ['message', 'conditions', 'shape'],
+    isPure: true,
+  },
   retry: {
     about: "the ladder of waits, and a delivery's state in the headers of its record",
     imports: ['message'],
@@ -73,7 +88,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
-    imports: ['address', 'async', 'http', 'message', 'retry'],
+    imports: ['address', 'async', 'http', 'message', 'retry', 'conditions', 'shape'],
     rooms: {
       features: {
         about: 'fields of a destination with rules of their own',
@@ -91,7 +106,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
-    imports: ['address', 'async', 'catalog', 'http', 'secrets'],
+    imports: ['address', 'async', 'catalog', 'http', 'secrets', 'shape'],
     packages: ['undici'],
     rooms: {
       outcomes: {
@@ -301,7 +316,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',
-    imports: ['async', 'delivery', 'message', 'retry', 'routing'],
+    imports: ['async', 'delivery', 'message', 'retry', 'routing', 'shape'],
   },
   'delivery-log': {
     about: 'the delivery log: writes it to the topic `attempts`, indexes it, and answers searches',
@@ -409,6 +424,10 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: 'what messages contain, read from Kafka for those who may see it',
         imports: ['start'],
       },
+      preview: {
+        about: 'what a filter of a destination does with messages, tried without a destination',
+        imports: [],
+      },
       operations: {
         about: 'what commands and the admin API do: destinations, replays, searches',
         imports: ['start', 'catalog'],
@@ -427,7 +446,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: 'one file for each role, and the calls of the admin API',
-        imports: ['start', 'catalog', 'content', 'operations', 'bulk', 'member', 'console'],
+        imports: ['start', 'catalog', 'content', 'preview', 'operations', 'bulk', 'member', 'console'],
       },
       processes: {
         about: 'several workers as one: forked members, one port, one end',
@@ -468,6 +487,10 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: '`sluice log`',
         imports: ['command'],
       },
+      filter: {
+        about: '`sluice filter`',
+        imports: ['command'],
+      },
       replay: {
         about: '`sluice replay`',
         imports: ['command'],
@@ -486,6 +509,7 @@ export const folders: Readonly<Record<string, Folder>> = {
           'sources',
           'destinations',
           'log',
+          'filter',
           'replay',
           'topics',
         ],

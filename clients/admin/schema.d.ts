@@ -285,6 +285,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a filter and mappings on messages
+         * @description Says for each message of the request what a destination with this filter and these mappings would do with it. Nothing is sent or stored, and Kafka is not needed. A filter or a mapping with a fault is answered with 422, which names the fault. Needs the right `read`. A token with a scope may use it.
+         */
+        post: operations["preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sources/{source}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a filter and mappings on the last events of a source
+         * @description Reads the last events of the source, as `GET /v1/sources/{source}/events` does, and says for each what a destination with this filter and these mappings would do with it. Nothing is sent. The call is in the audit trail. Needs the right `read`, and that the token sees content. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["preview_source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/status": {
         parameters: {
             query?: never;
@@ -965,9 +1005,10 @@ export interface components {
                  */
                 types?: ("identify" | "track" | "page" | "screen" | "group" | "alias")[];
                 /**
-                 * @description The names of the track events that the destination gets, spelled as in the messages. Absent: all. Messages of other types are not affected.
+                 * @description The names of the track events that the destination gets, spelled as in the messages. * stands for any characters, and \* for the character itself. Absent: all. Messages of other types are not affected.
                  * @example [
-                 *       "Order Completed"
+                 *       "Order Completed",
+                 *       "Cart *"
                  *     ]
                  */
                 events?: string[];
@@ -976,7 +1017,98 @@ export interface components {
                  * @default true
                  */
                 historical?: boolean;
+                /**
+                 * @description The destination gets the messages of some users only, chosen by the hash of the userId (or of the anonymousId, if there is no userId). Absent: of all.
+                 * @example {
+                 *       "percent": 10
+                 *     }
+                 */
+                sample?: {
+                    /** @description The percentage of users. The same users are in the sample at all times and of all destinations, and a higher percentage adds users and takes none away. */
+                    percent: number;
+                };
+                /**
+                 * @description A condition in CEL that a message must meet, on its fields type, event, userId, properties, traits, context and others, or on the whole (message). A message that lacks a field of the condition does not meet it. At most 200 names, values and operators. docs/conditions.md has the language.
+                 * @example event == "Order Completed" && properties.total > 100
+                 */
+                condition?: string;
             };
+            /**
+             * @description How requests are made of messages: at most 20 mappings, of which the first that is for a message is used. A message that none is for is not sent, except deletes and the Identifies of audiences, which are then sent as they are. Absent: messages are sent as they are. docs/mappings.md has examples.
+             * @example [
+             *       {
+             *         "body": {
+             *           "text": {
+             *             "@template": "{{event}} by {{userId}}"
+             *           }
+             *         }
+             *       }
+             *     ]
+             */
+            mappings?: {
+                /** @description The name for people. */
+                name?: string;
+                /**
+                 * @description The messages that the mapping is for, as in filter.condition. Absent: all. A message gets the first mapping that is for it.
+                 * @example type == "identify"
+                 */
+                condition?: string;
+                /**
+                 * @description The method of the requests.
+                 * @default POST
+                 * @enum {unknown}
+                 */
+                method?: "POST" | "PUT" | "PATCH";
+                /**
+                 * @description A path that is added to the path of the URL. {{properties.id}} stands for a value of the message, percent-encoded. A message that lacks one becomes a dead letter (mapping_failed).
+                 * @example /users/{{userId}}
+                 */
+                path?: string;
+                /**
+                 * @description Headers whose values are made of the message, each by a directive or as text: at most 20. They take the place of headers of the URL with the same names.
+                 * @example {
+                 *       "X-Event": {
+                 *         "@path": "$.event"
+                 *       }
+                 *     }
+                 */
+                headers?: {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @description The body in the form of Segment's mapping-kit, with the directives @path, @template, @literal, @if, @case, @replace, @merge, @flatten, @json, @arrayPath and @excludeWhenNull. Absent: the message. A mapping has at most 5000 bytes as JSON.
+                 * @example {
+                 *       "text": {
+                 *         "@template": "{{event}} by {{userId}}"
+                 *       }
+                 *     }
+                 */
+                body?: unknown;
+                /**
+                 * @description json: the body is JSON. form: it is application/x-www-form-urlencoded, and lists and objects in it are JSON.
+                 * @default json
+                 * @enum {unknown}
+                 */
+                format?: "json" | "form";
+                /**
+                 * @description The only fields of the message that the mapping sees: at most 100 paths, such as properties.total.
+                 * @example [
+                 *       "type",
+                 *       "userId",
+                 *       "properties.total"
+                 *     ]
+                 */
+                allow?: string[];
+                /**
+                 * @description Fields of the message that the mapping does not see: at most 100 paths, such as context.ip.
+                 * @example [
+                 *       "type",
+                 *       "userId",
+                 *       "properties.total"
+                 *     ]
+                 */
+                block?: string[];
+            }[];
             /**
              * @description The secret with which each request is signed (X-Signature, the hex HMAC-SHA1 of the body). Absent: requests are not signed. ${CATALOG_X} stands for the value of a variable.
              * @example ${CATALOG_CRM_SECRET}
@@ -1395,11 +1527,15 @@ export interface components {
             method: string;
             /** @description The scheme, host and port of the URL. */
             origin: string;
+            /** @description What a mapping adds to the path of the URL. */
+            path: string;
             headers: {
                 name: string;
                 /** @description It is null for signatures, for times, for the number of the try, and for headers of the catalog, which may be secrets. */
                 value: string | null;
             }[];
+            /** @description What the mapping of the destination makes of the message, byte for byte. It is null if the message is sent as it is. */
+            body: string | null;
         };
         SourceEvent: {
             origin: {
@@ -1448,6 +1584,32 @@ export interface components {
             type: string;
             /** @description The value of the record, as its producer wrote it. */
             body: string;
+        };
+        PreviewedHeader: {
+            name: string;
+            value: string;
+        };
+        PreviewedRequest: {
+            method: string;
+            /** @description What is added to the path of the URL. */
+            path: string;
+            /** @description The headers that the message decides. */
+            headers: components["schemas"]["PreviewedHeader"][];
+            /** @description The body, byte for byte. */
+            body: string;
+        };
+        Previewed: {
+            /** @description It is null if the message was refused. */
+            messageId: string | null;
+            /**
+             * @description `passes`: the destination gets the message. `excluded`: it does not. `missing_field`: it does not, because the message lacks a field of the condition, or it has another type. `not_sampled`: the user is not in the sample. `failed`: the message becomes a dead letter, because its condition can not be evaluated. `mapping_failed`: it becomes a dead letter, because the mapping makes no request of it. `refused`: no destination gets the message, because it has a fault.
+             * @enum {string}
+             */
+            result: "passes" | "excluded" | "missing_field" | "not_sampled" | "failed" | "mapping_failed" | "refused";
+            /** @description Why, without anything of the message. It is null if there is nothing to say. */
+            detail: string | null;
+            /** @description The request that the destination would get. It is null if it would get none. */
+            request: components["schemas"]["PreviewedRequest"] | null;
         };
         Worker: {
             /** @description The host and the process id. */
@@ -2026,6 +2188,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description The change has faults */
+        Faulty: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Changed since you have seen it */
         Outdated: {
             headers: {
@@ -2046,15 +2217,6 @@ export interface components {
         };
         /** @description A condition is needed */
         NoCondition: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description The change has faults */
-        Faulty: {
             headers: {
                 [name: string]: unknown;
             };
@@ -2086,6 +2248,9 @@ export type MessageRequest = components['schemas']['MessageRequest'];
 export type SourceEvent = components['schemas']['SourceEvent'];
 export type EventSearch = components['schemas']['EventSearch'];
 export type FoundEvent = components['schemas']['FoundEvent'];
+export type PreviewedHeader = components['schemas']['PreviewedHeader'];
+export type PreviewedRequest = components['schemas']['PreviewedRequest'];
+export type Previewed = components['schemas']['Previewed'];
 export type Worker = components['schemas']['Worker'];
 export type Condition = components['schemas']['Condition'];
 export type Attention = components['schemas']['Attention'];
@@ -2124,10 +2289,10 @@ export type ResponseOtherRequest = components['responses']['OtherRequest'];
 export type ResponseNotFound = components['responses']['NotFound'];
 export type ResponseUnavailableOrLogUnavailable = components['responses']['UnavailableOrLogUnavailable'];
 export type ResponseAnswerTooLarge = components['responses']['AnswerTooLarge'];
+export type ResponseFaulty = components['responses']['Faulty'];
 export type ResponseOutdated = components['responses']['Outdated'];
 export type ResponseFaultyOrOtherRequest = components['responses']['FaultyOrOtherRequest'];
 export type ResponseNoCondition = components['responses']['NoCondition'];
-export type ResponseFaulty = components['responses']['Faulty'];
 export type $defs = Record<string, never>;
 export interface operations {
     health: {
@@ -3149,6 +3314,7 @@ export interface operations {
                      *           "hook": "main",
                      *           "method": "POST",
                      *           "origin": "https://erp.example.com",
+                     *           "path": "",
                      *           "headers": [
                      *             {
                      *               "name": "User-Agent",
@@ -3166,7 +3332,8 @@ export interface operations {
                      *               "name": "X-Signature",
                      *               "value": null
                      *             }
-                     *           ]
+                     *           ],
+                     *           "body": null
                      *         }
                      *       ]
                      *     }
@@ -3323,6 +3490,191 @@ export interface operations {
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "filter": {
+                 *         "condition": "event == \"Order Completed\" && properties.total > 20"
+                 *       },
+                 *       "mappings": [
+                 *         {
+                 *           "body": {
+                 *             "text": {
+                 *               "@template": "{{event}}: {{properties.total}}"
+                 *             }
+                 *           }
+                 *         }
+                 *       ],
+                 *       "messages": [
+                 *         {
+                 *           "type": "track",
+                 *           "userId": "u1",
+                 *           "event": "Order Completed",
+                 *           "properties": {
+                 *             "total": 30
+                 *           },
+                 *           "messageId": "order-4711"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The `filter` of a destination, as in the catalog. */
+                    filter?: {
+                        [key: string]: unknown;
+                    };
+                    /** @description The `mappings` of a destination, as in the catalog. */
+                    mappings?: {
+                        [key: string]: unknown;
+                    }[];
+                    /** @description Messages as clients send them. */
+                    messages: {
+                        [key: string]: unknown;
+                    }[];
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "messageId": "order-4711",
+                     *           "result": "passes",
+                     *           "detail": null,
+                     *           "request": {
+                     *             "method": "POST",
+                     *             "path": "",
+                     *             "headers": [
+                     *               {
+                     *                 "name": "Content-Type",
+                     *                 "value": "application/json"
+                     *               }
+                     *             ],
+                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        results: components["schemas"]["Previewed"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preview_source: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a source.
+                 * @example shop
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "filter": {
+                 *         "condition": "event == \"Order Completed\" && properties.total > 20"
+                 *       },
+                 *       "limit": 50
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The `filter` of a destination, as in the catalog. */
+                    filter?: {
+                        [key: string]: unknown;
+                    };
+                    /** @description The `mappings` of a destination, as in the catalog. */
+                    mappings?: {
+                        [key: string]: unknown;
+                    }[];
+                    /** @description The most events, 1 to 100; default 20. */
+                    limit?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "messageId": "order-4711",
+                     *           "result": "passes",
+                     *           "detail": null,
+                     *           "request": {
+                     *             "method": "POST",
+                     *             "path": "",
+                     *             "headers": [
+                     *               {
+                     *                 "name": "Content-Type",
+                     *                 "value": "application/json"
+                     *               }
+                     *             ],
+                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        results: components["schemas"]["Previewed"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            422: components["responses"]["Faulty"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];

@@ -83,6 +83,8 @@ export type AdminCall =
   | 'list_sources'
   | 'list_source_events'
   | 'search_events'
+  | 'preview'
+  | 'preview_source'
   | 'sign_in'
   | 'show_session'
   | 'sign_out'

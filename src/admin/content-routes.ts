@@ -37,6 +37,7 @@ const requestProperties = {
   hook: { type: 'string' },
   method: { type: 'string' },
   origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
+  path: { type: 'string', description: 'What a mapping adds to the path of the URL.' },
   headers: {
     type: 'array',
     items: {
@@ -51,6 +52,11 @@ const requestProperties = {
         },
       },
     },
+  },
+  body: {
+    ...orNull({ type: 'string' }),
+    description:
+      'What the mapping of the destination makes of the message, byte for byte. It is null if the message is sent as it is.',
   },
 }
 const sourceEventProperties = {
@@ -110,12 +116,14 @@ export const contentRoutes: readonly AdminRoute[] = [
             hook: 'main',
             method: 'POST',
             origin: 'https://erp.example.com',
+            path: '',
             headers: [
               { name: 'User-Agent', value: 'Sluice/1.0' },
               { name: 'Content-Type', value: 'application/json' },
               { name: 'X-Api-Key', value: null },
               { name: 'X-Signature', value: null },
             ],
+            body: null,
           },
         ],
       },

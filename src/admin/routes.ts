@@ -7,6 +7,7 @@ import { catalogRoutes } from './catalog-routes.ts'
 import { contentRoutes } from './content-routes.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { linkRoutes } from './link-routes.ts'
+import { previewRoutes } from './preview-routes.ts'
 import { liveRoute } from './live-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import { replayRoutes } from './replay-routes.ts'
@@ -60,6 +61,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...replayRoutes,
   ...logRoutes,
   ...contentRoutes,
+  ...previewRoutes,
   ...statusRoutes,
   ...destinationRoutes,
   bulkRoute,

@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox'
+import { conditionLimits } from '../conditions/limits.ts'
 import { messageKinds } from '../message/message-schemas.ts'
+import { mappingsSchema } from '../shape/mapping-schema.ts'
 import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { idPattern } from './entry-id.ts'
@@ -166,8 +168,8 @@ const destination = Type.Object(
               maxItems: 200,
               uniqueItems: true,
               description:
-                'The names of the track events that the destination gets, spelled as in the messages. Absent: all. Messages of other types are not affected.',
-              examples: [['Order Completed']],
+                'The names of the track events that the destination gets, spelled as in the messages. * stands for any characters, and \\* for the character itself. Absent: all. Messages of other types are not affected.',
+              examples: [['Order Completed', 'Cart *']],
             }),
           ),
           historical: Type.Optional(
@@ -175,6 +177,32 @@ const destination = Type.Object(
               default: true,
               description:
                 'false: the destination gets no messages from the past. These are messages whose timestamp is more than 24 hours before the time at which they came (receivedAt), such as those of an import.',
+            }),
+          ),
+          sample: Type.Optional(
+            Type.Object(
+              {
+                percent: Type.Number({
+                  exclusiveMinimum: 0,
+                  maximum: 100,
+                  description:
+                    'The percentage of users. The same users are in the sample at all times and of all destinations, and a higher percentage adds users and takes none away.',
+                }),
+              },
+              {
+                additionalProperties: false,
+                description:
+                  'The destination gets the messages of some users only, chosen by the hash of the userId (or of the anonymousId, if there is no userId). Absent: of all.',
+                examples: [{ percent: 10 }],
+              },
+            ),
+          ),
+          condition: Type.Optional(
+            Type.String({
+              minLength: 1,
+              maxLength: conditionLimits.characters,
+              description: `A condition in CEL that a message must meet, on its fields type, event, userId, properties, traits, context and others, or on the whole (message). A message that lacks a field of the condition does not meet it. At most ${conditionLimits.nodes} names, values and operators. docs/conditions.md has the language.`,
+              examples: ['event == "Order Completed" && properties.total > 100'],
             }),
           ),
         },
@@ -187,6 +215,7 @@ const destination = Type.Object(
         },
       ),
     ),
+    mappings: Type.Optional(mappingsSchema),
     sharedSecret: Type.Optional(
       Type.String({
         minLength: 1,

@@ -1,5 +1,6 @@
 import isEqual from 'fast-deep-equal'
 import type { MessageFilter } from '../message/message-filter.ts'
+import type { Mapping } from '../shape/definition.ts'
 import type { HookLogin } from './features/hook-login.ts'
 import type { HookTls } from './features/hook-tls.ts'
 import type { Batch } from './features/batch.ts'
@@ -80,6 +81,8 @@ export type Destination = {
   readonly sources: readonly string[]
   /** The messages of event sources that the destination gets. `undefined`: all. */
   readonly filter: MessageFilter | undefined
+  /** How requests are made of messages: by the first mapping that is for one. `undefined`: as they are. */
+  readonly mappings?: readonly Mapping[] | undefined
   /**
    * The secret with which `X-Signature` is made. `undefined`: requests aren't signed. The secret must never
    * be logged.

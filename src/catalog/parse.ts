@@ -185,7 +185,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
       name,
       state,
       sources: rest.sources,
-      filter: rest.filter && filterOf(rest.filter),
+      ...rulesOf(rest),
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
       nextSharedSecret:
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
@@ -209,12 +209,27 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
   return createCatalog(sources, destinations, version)
 }
 
+function rulesOf({
+  filter,
+  mappings,
+}: Partial<CatalogDefinition['destinations'][number]>): Pick<Destination, 'filter' | 'mappings'> {
+  return { filter: filter && filterOf(filter), mappings }
+}
+
 function filterOf({
   types,
   events,
   historical,
+  sample,
+  condition,
 }: NonNullable<CatalogDefinition['destinations'][number]['filter']>): MessageFilter {
-  return { types, events, ...(historical === false && { historical }) }
+  return {
+    types,
+    events,
+    ...(historical === false && { historical }),
+    ...(sample !== undefined && { sample }),
+    ...(condition !== undefined && { condition }),
+  }
 }
 
 function signingOf(

@@ -1,4 +1,5 @@
 import type { AddressPolicy } from '../address/policy.ts'
+import { readCondition } from '../conditions/condition.ts'
 import { autoPauseBreach } from './auto-pause.ts'
 import { batchWaitBreach } from './features/batch.ts'
 import { expectBreaches } from './expected.ts'
@@ -10,6 +11,8 @@ import type { Path } from './fault.ts'
 import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from './hook-rules.ts'
 import { readHookUrl } from './hook-url.ts'
 import { hostBreach } from './host-rules.ts'
+import { mappingFaults } from '../shape/faults.ts'
+import { readMappings } from '../shape/mapping-schema.ts'
 import { isRecord, isString, listOf, recordOf } from './plain-data.ts'
 import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, literalVariables, type Variables } from './variables.ts'
@@ -63,6 +66,7 @@ export function checkRules(
     checkSigning(path, destination, check)
     checkFilter([...path, 'filter'], recordOf(destination['filter']), faults)
     checkFilterSources(path, destination, kinds, faults)
+    checkMappings([...path, 'mappings'], destination['mappings'], faults)
     const autoPausePath = [...path, 'autoPause']
     const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
     if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
@@ -78,12 +82,18 @@ export function checkRules(
   }
 }
 
-/** Reports names of events that have no effect, because no `track` passes the filter. */
+/**
+ * Reports a condition that can't be used, and names of events that have no effect, because no `track` passes
+ * the filter.
+ */
 function checkFilter(
   path: Path,
-  { types, events }: Readonly<Record<string, unknown>>,
+  { types, events, condition }: Readonly<Record<string, unknown>>,
   faults: FaultSink,
 ): void {
+  const conditionPath = [...path, 'condition']
+  const read = isString(condition) && !faults.has(conditionPath) ? readCondition(condition) : undefined
+  if (read?.ok === false) faults.add(conditionPath, read.fault)
   if (!Array.isArray(types) || events === undefined || types.includes('track')) return
   const places: Path[] = [
     [...path, 'types'],
@@ -95,6 +105,27 @@ function checkFilter(
     problem: 'has no effect, because types lacks track',
     advice: 'add track to types, or remove events',
   })
+}
+
+/** Reports what the schema of mappings can't say. Those that break the schema aren't looked at. */
+function checkMappings(path: Path, mappings: unknown, faults: FaultSink): void {
+  if (mappings === undefined || faults.has(path)) return
+  for (const [index, mapping] of (readMappings(mappings) ?? []).entries()) {
+    for (const fault of mappingFaults(mapping)) faults.add([...path, index, ...fault.path], fault)
+    for (const name of Object.keys(mapping.headers ?? {})) {
+      const breach = headerNameBreach(name) ?? loginHeaderBreach(name)
+      if (breach !== undefined) faults.add([...path, index, 'headers', name], breach)
+    }
+  }
+}
+
+/** A login is a secret, and no message has it. */
+function loginHeaderBreach(name: string): Breach | undefined {
+  if (name.toLowerCase() !== 'authorization') return undefined
+  return {
+    problem: 'is a header that messages do not decide',
+    advice: 'put it into the headers or the login of the hook',
+  }
 }
 
 /** Reports a filter that has no effect, because the destination has sources of audiences only. */

@@ -84,6 +84,8 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
       return say('is too long', `keep at most ${error.params.limit} characters`)
     case 'minimum':
       return say('is too small', `write ${error.params.limit} or more`)
+    case 'exclusiveMinimum':
+      return say('is too small', `write more than ${error.params.limit}`)
     case 'maximum':
       return say('is too large', `write ${error.params.limit} or less`)
     case 'pattern':
@@ -127,6 +129,8 @@ function kindName(type: string | readonly string[]): string {
       return 'text'
     case 'integer':
       return 'a whole number'
+    case 'number':
+      return 'a number'
     case 'boolean':
       return 'true or false'
     default:
@@ -161,6 +165,8 @@ function howToWrite(type: string | readonly string[], value: unknown): string {
       return typeof value === 'object' ? 'write one value' : 'put the value in quotes'
     case 'integer':
       return 'write digits only, without quotes'
+    case 'number':
+      return 'write a number such as 0.5, without quotes'
     default:
       return 'write true or false, without quotes'
   }

@@ -8,6 +8,7 @@ import { addApplyCommand, addCatalogCommands } from './catalog/catalog-commands.
 import { addConfigCommand } from './config-command.ts'
 import { addConsoleCommand } from './console-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
+import { addFilterCommands } from './filter/filter-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addListenCommand } from './listen/listen-command.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
@@ -48,6 +49,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addReplayCommands(tools)
   addSourceCommands(tools)
   addDestinationCommands(tools)
+  addFilterCommands(tools)
   addSigningKeyCommand(tools)
   addAdminCommands(tools)
   addConsoleCommand(tools)
@@ -113,6 +115,7 @@ Examples:
   sluice log tail --failed                    what fails, as it does
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
+  sluice filter test 'properties.total > 100' messages.ndjson   which messages meet a condition
   sluice runbook SluiceLagGrows               what an alert means, and what to do
   sluice config                               the configuration in force, and where each value is from
 

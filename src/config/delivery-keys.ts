@@ -70,6 +70,13 @@ export const deliveryKeys = {
       description:
         'How long a delivery may wait in memory, in the queue (lane) of its destination. After this time, it waits in Kafka, in the topic `waiting`, until it is its turn.',
     }),
+    maxRuleTime: duration({
+      default: 100,
+      min: 1,
+      max: SECOND,
+      description:
+        'How much of each second the conditions and mappings of one destination may take in each process. If they take more, the messages of this destination wait, and those of others do not.',
+    }),
     waitingQueues: boolean({
       default: true,
       description:

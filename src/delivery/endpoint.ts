@@ -32,6 +32,7 @@ export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly filter: Destination['filter']
+  readonly mappings?: Destination['mappings']
   readonly sharedSecret: string | undefined
   /**
    * The secret that will replace `sharedSecret`. It is set only together with `standardWebhooks` or

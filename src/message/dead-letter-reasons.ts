@@ -92,6 +92,8 @@ const deliveryReasons = [
   'destination_off',
   'auto_paused',
   'dropped',
+  'filter_failed',
+  'mapping_failed',
   'bad_retry_headers',
 ] as const
 

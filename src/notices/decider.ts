@@ -1,5 +1,5 @@
 import { type Board, type CountedKind, countedKinds, hookKey, type HookName, type SeenHook } from './board.ts'
-import { type Notice, sumOf } from './notice.ts'
+import { type Notice, sumOf, urgentReasons } from './notice.ts'
 import { toldKey } from './notice-record.ts'
 
 /** The conditions under which notices are made. Times are in milliseconds. */
@@ -172,7 +172,8 @@ export class Decider {
     const { windowMs, least } = this.#terms
     const sick = new Set([...failing.values(), ...toldHooks(board)].map(({ destinationId }) => destinationId))
     return [...board.tallies(kind)].flatMap(([destinationId, { sinceMs, counts }]): readonly Notice[] => {
-      const isEnough = least[kind] > 0 && sumOf(counts) >= least[kind]
+      const isUrgent = urgentReasons.some((reason) => (counts[reason] ?? 0) > 0)
+      const isEnough = least[kind] > 0 && (isUrgent || sumOf(counts) >= least[kind])
       const isSick = kind === 'paced' && sick.has(destinationId)
       const isOld = nowMs - sinceMs >= windowMs
       if (!isKnown(destinationId) || isSick || (isOld && !isEnough)) {

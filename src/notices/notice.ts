@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import { deadFromMs } from './pause-record.ts'
 
 /**
@@ -207,8 +208,14 @@ function adviceOf(notice: Notice): string {
     case 'refusing':
       return `The endpoint has accepted nothing: each message becomes a dead letter at once. See why with: sluice destinations test ${destinationId}. Correct its URL, headers or secret, or the endpoint; then send them again: sluice replay dead-letters --destination ${destinationId} --reason failed_for_good`
     case 'paced':
+      if ((notice.counts[rulesTooLong] ?? 0) > 0)
+        return 'The conditions and mappings of the destination take more time than delivery.maxRuleTime: its messages wait, and come late. Filter by types and events first, which costs nothing; read fewer fields of large messages, and no long lists.'
       return "The endpoint takes messages more slowly than they come, or asks for pauses: they wait in its queue. Sluice makes as many requests at once as the endpoint was seen to take. Let it answer at once and work afterwards, or raise the destination's rateLimit. Raise maxInFlight only for an endpoint that takes more than 64 at once."
     case 'dead_letters':
+      if ((notice.counts[mappingFailed] ?? 0) > 0)
+        return `A mapping of the destination makes no request of some messages. See why with: sluice log search --destination ${destinationId} --failed. Correct it; then send them: sluice replay dead-letters --destination ${destinationId} --reason ${mappingFailed}`
+      if ((notice.counts[filterFailed] ?? 0) > 0)
+        return `The condition (filter.condition) of the destination can't be evaluated for some messages, which were not sent. See why with: sluice log search --destination ${destinationId} --failed. Correct it; then send what passes: sluice replay dead-letters --destination ${destinationId} --reason ${filterFailed}`
       return `See why with: sluice log search --destination ${destinationId} --failed. Mend that, then send them again: sluice replay dead-letters --destination ${destinationId}`
     case 'needs_backfill':
       return `Once the destination works, send it the present values: sluice audience backfill --space ${notice.spaceId} --destination ${destinationId} --with-left`
@@ -220,6 +227,15 @@ function adviceOf(notice: Notice): string {
       return `What waits is delivered, and new messages are sent again. If messages became dead letters meanwhile (notices.whileAutoPaused=dead-letter), send them: sluice replay dead-letters --destination ${destinationId} --reason auto_paused --from ${timeOf(deadFromMs(notice.sinceMs))}`
   }
 }
+
+const filterFailed: DeadReason = 'filter_failed'
+const mappingFailed: DeadReason = 'mapping_failed'
+
+/** The reason for which deliveries wait whose destination has conditions and mappings that take too long. */
+export const rulesTooLong = 'rules'
+
+/** The reasons of which one is told at once, because the customer's own rules fail or take too long. */
+export const urgentReasons: readonly string[] = [filterFailed, mappingFailed, rulesTooLong]
 
 /**
  * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers and

@@ -2,6 +2,7 @@ import { describeForCustomer, isOwnFault, type Outcome } from '../delivery/outco
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipeline-ports.ts'
+import { rulesTooLong } from './notice.ts'
 import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
 
 /**
@@ -67,7 +68,10 @@ export class Watch {
   readonly #counts = new Map<string, Counts>()
   #isOn = false
 
-  readonly observer: Pick<PipelineObserver, 'attempted' | 'parked' | 'deadLettered' | 'askedForToken'> = {
+  readonly observer: Pick<
+    PipelineObserver,
+    'attempted' | 'parked' | 'deadLettered' | 'askedForToken' | 'rulesTooLong'
+  > = {
     attempted: (delivery, result) => {
       if (!this.#isLookedAt(delivery)) return
       if (isThrottled(result.outcome)) count(this.#countsOf(delivery).paced, 'throttled')
@@ -75,6 +79,9 @@ export class Watch {
     },
     parked: (delivery, why) => {
       if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
+    },
+    rulesTooLong: (destinationId) => {
+      if (this.#isOn) count(this.#countsOf({ destinationId }).paced, rulesTooLong)
     },
     deadLettered: (reason, _detail, _where, delivery) => {
       // Dead letters of an automatic pause aren't counted, because there is a notice about the pause itself.
@@ -254,7 +261,7 @@ export class Watch {
     return hooks !== undefined && [...hooks.values()].some(({ failures }) => failures >= leastFailures)
   }
 
-  #countsOf({ destinationId }: Delivery): Counts {
+  #countsOf({ destinationId }: Pick<Delivery, 'destinationId'>): Counts {
     let counts = this.#counts.get(destinationId)
     if (counts === undefined) {
       counts = { paced: new Map(), deadLetters: new Map() }

@@ -4,8 +4,10 @@ import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { heldUntil } from '../delivery/outcomes/retry-after.ts'
 import { postLoggedIn } from '../delivery/login/logged-in-exchange.ts'
-import type { Exchange, Sender } from '../delivery/send/sender.ts'
+import type { Exchange, OwnRequest, Sender } from '../delivery/send/sender.ts'
 import type { NamedMessage } from '../delivery/request-headers.ts'
+import { ownRequest } from '../delivery/own-request.ts'
+import type { Shaped } from '../shape/shaper.ts'
 import { isOwnFault, type OwnFault } from '../delivery/outcomes/outcome.ts'
 import { judge, type Verdict } from '../delivery/outcomes/verdict.ts'
 import type { HookResult } from './decision.ts'
@@ -105,6 +107,8 @@ export type AttemptParts<D> = {
 
 export type Attempted = NamedMessage & {
   readonly body: Uint8Array
+  /** What a mapping has made of the message. `undefined`: it is sent as it is. */
+  readonly shaped?: Shaped | undefined
   readonly isAbandoned: boolean
   /** The trace of the delivery; `undefined` if tracing is off. */
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
@@ -193,6 +197,11 @@ export class Attempt<D extends Attempted> {
     return this.#parts.delivery.key
   }
 
+  ownOf({ target }: EndpointHook): OwnRequest | undefined {
+    const { shaped } = this.#parts.delivery
+    return shaped && ownRequest(target, shaped)
+  }
+
   begin(way: Way): void {
     if (this.#isBegun) return
     this.#isBegun = true
@@ -205,17 +214,20 @@ export class Attempt<D extends Attempted> {
     // contain the time, and because a secret may have ended since the start.
     const isLater = way === 'paced' || this.#isFailover
     const headers = isLater ? this.#headersAt(now()) : (this.#headers ??= this.#headersAt(startedMs))
-    const { trace } = delivery
+    const { trace, shaped } = delivery
     const all = trace === undefined ? headers : trace.posting(hook, headers)
+    const body = shaped === undefined ? delivery.body : shaped.body
     const { target, login } = hook
-    if (login === undefined) sender.post(target, delivery.body, all, exchange)
-    else postLoggedIn(login, (own, by) => sender.post(target, delivery.body, all.concat(own), by), exchange)
+    if (login === undefined) sender.post(target, body, all, exchange)
+    else postLoggedIn(login, (own, by) => sender.post(target, body, all.concat(own), by), exchange)
   }
 
   /** Returns the headers that a request has in addition to the headers of its hook. */
   #headersAt(nowMs: number): readonly string[] {
     const { delivery, endpoint } = this.#parts
-    const headers = endpoint.headersOf(delivery, nowMs)
+    const { shaped, messageId, attempts } = delivery
+    const sent = shaped === undefined ? delivery : { messageId, attempts, body: shaped.body }
+    const headers = endpoint.headersOf(sent, nowMs)
     return delivery.replayJob === '' ? headers : [...headers, 'X-Sluice-Replay', delivery.replayJob]
   }
 
@@ -322,6 +334,8 @@ type Owner = {
   readonly obstacle: PacedTry['obstacle']
   readonly bytes: number
   readonly userId: Buffer | null
+  /** Returns what a mapping has changed of the requests to a hook. */
+  ownOf(hook: EndpointHook): OwnRequest | undefined
   begin(way: Way): void
   post(hook: EndpointHook, exchange: Exchange, way: Way): void
   answered(result: HookResult, durationMs: number): void
@@ -357,6 +371,10 @@ class HookExchange implements Exchange, PacedTry {
 
   get userId(): Buffer | null {
     return this.#attempt.userId
+  }
+
+  get own(): OwnRequest | undefined {
+    return this.#attempt.ownOf(this.hook)
   }
 
   get obstacle(): PacedTry['obstacle'] {

@@ -200,7 +200,7 @@ export class BatchAttempt<D extends Batched> {
     const deliveries = members.map(({ delivery }) => delivery)
     const body = batchBody(
       endpoint.definition.batch?.format ?? 'json',
-      deliveries.map((delivery) => delivery.body),
+      deliveries.map(({ shaped, body: own }) => (shaped === undefined ? own : shaped.body)),
     )
     const messageId = batchIdOf(deliveries.map((delivery) => delivery.messageId))
     const attempts = Math.max(...deliveries.map((delivery) => delivery.attempts))

@@ -1,5 +1,5 @@
 import { batchBytes } from '../delivery/batch/batch-body.ts'
-import type { Endpoint } from '../delivery/endpoint.ts'
+import type { DestinationDefinition, Endpoint } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
 import type { Delivery } from './delivery.ts'
@@ -11,6 +11,8 @@ type GatherOptions = {
   readonly stopped: StoppedUnits
   readonly plan: PlanOptions
   readonly catalog: () => object
+  /** Makes ready what a delivery sends. Returns false if it can't be sent in a batch now. */
+  readonly joins: (delivery: Delivery, definition: DestinationDefinition) => boolean
 }
 
 /** A batch that is to be sent: the delivery whose turn came, and what is planned for it. */
@@ -43,7 +45,7 @@ export function gatherBatch(
     if (next.orderingKey?.first !== undefined) return false
     forgetEditedHooks(next, endpoint.definition)
     const its = planAttempt(next, endpoint, options.plan, startedMs)
-    return 'hooks' in its && isSamePlan(its, plan)
+    return 'hooks' in its && isSamePlan(its, plan) && options.joins(next, endpoint.definition)
   }
   for (let next = lanes.takeMore(lead, fits); next !== undefined; next = lanes.takeMore(lead, fits)) {
     next.endpoint = endpoint

@@ -1,5 +1,9 @@
 import type { PipelineObserver } from './pipeline-ports.ts'
 
+type OfMessages = Required<
+  Pick<PipelineObserver, 'notRouted' | 'filtered' | 'unknownSource' | 'repeated' | 'rulesTooLong'>
+>
+
 /**
  * Returns an observer that passes every call to the first observer and then to the second observer. If there
  * is no second observer, returns the first one.
@@ -10,6 +14,7 @@ export function bothObservers(
 ): PipelineObserver {
   if (second === undefined) return first
   return {
+    ...bothOfMessages(first, second),
     ...bothAtTimes(first, second),
     firstTried(delivery, way) {
       first.firstTried(delivery, way)
@@ -35,6 +40,20 @@ export function bothObservers(
       first.deadLettered(reason, detail, where, delivery)
       second.deadLettered?.(reason, detail, where, delivery)
     },
+    dropped(delivery, why) {
+      first.dropped(delivery, why)
+      second.dropped?.(delivery, why)
+    },
+    failed(error) {
+      first.failed(error)
+      second.failed?.(error)
+    },
+  }
+}
+
+/** Observes what becomes of messages without a delivery, and what their rules cost. */
+function bothOfMessages(first: PipelineObserver, second: Partial<PipelineObserver>): OfMessages {
+  return {
     notRouted(reason) {
       first.notRouted(reason)
       second.notRouted?.(reason)
@@ -42,10 +61,6 @@ export function bothObservers(
     filtered(reason, message, where) {
       first.filtered?.(reason, message, where)
       second.filtered?.(reason, message, where)
-    },
-    dropped(delivery, why) {
-      first.dropped(delivery, why)
-      second.dropped?.(delivery, why)
     },
     unknownSource(sourceId, where) {
       first.unknownSource(sourceId, where)
@@ -55,9 +70,9 @@ export function bothObservers(
       first.repeated(where, sourceId, messageId)
       second.repeated?.(where, sourceId, messageId)
     },
-    failed(error) {
-      first.failed(error)
-      second.failed?.(error)
+    rulesTooLong(destinationId) {
+      first.rulesTooLong?.(destinationId)
+      second.rulesTooLong?.(destinationId)
     },
   }
 }

@@ -45,6 +45,11 @@ export function describeDrop(destinationId: string): string {
   return `somebody has given up what waited for the destination (sluice destinations drop; GET /v1/audit says who): to send it after all: sluice replay dead-letters --destination ${destinationId} --reason dropped`
 }
 
+/** Describes that it can't be said whether a destination should get a message. */
+export function describeFilterFault(detail: string): string {
+  return `the filter.condition of the destination can't be evaluated for this message (${detail}), so it was neither sent nor left out. Try the condition with \`sluice filter test\`, and correct it in the catalog; then send it again, if it passes: sluice replay dead-letters --reason filter_failed`
+}
+
 const endpointAdvice = 'Mend the endpoint, which must answer 2xx in time; then send it again.'
 
 function adviceOf(last: Outcome | undefined): string {

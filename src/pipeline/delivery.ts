@@ -3,7 +3,8 @@ import { laneCapOf } from '../delivery/lane-limits.ts'
 import type { BatchLimits, Lane, LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { Rate } from '../async/token-bucket.ts'
 import type { HeldRecord } from '../message/held-record.ts'
-import type { RetryState, Origin } from '../retry/retry-state.ts'
+import { type Origin, type RetryState, undecidedMapping } from '../retry/retry-state.ts'
+import type { Shaped } from '../shape/shaper.ts'
 import { clockEnd, type Ladder, startClock } from '../retry/ladder.ts'
 import type { Progress } from './decision.ts'
 import type { OrderingKey } from './ordering-keys.ts'
@@ -186,6 +187,8 @@ export class Delivery implements RetryState {
   lastOutcome: string
   property: PropertyHeader | undefined
   isUncertain: boolean
+  /** True if the conditions of its destination weren't asked yet, because the destination had to wait. */
+  isUnjudged: boolean
   #isNewlyUncertain: boolean
   /**
    * True once a hook has accepted the present message. The delivery then only waits until earlier requests
@@ -207,6 +210,11 @@ export class Delivery implements RetryState {
   behind: Delivery | undefined
   /** The trace of the delivery; `undefined` if tracing is off. */
   trace: DeliveryTrace | undefined
+  #mapping: string
+  /** What a mapping has made of the message for the next try. `undefined`: the message is sent as it is. */
+  #shaped: Shaped | undefined
+  /** The mapping that has made `#shaped`. '': none. */
+  #shapedBy = ''
 
   constructor(
     state: RetryState,
@@ -241,11 +249,13 @@ export class Delivery implements RetryState {
     this.lastOutcome = state.lastOutcome
     this.property = state.property
     this.isUncertain = state.isUncertain ?? false
+    this.isUnjudged = state.isUnjudged ?? false
     // If the record comes from a retry topic or from `replays`, its headers already say that the message is
     // uncertain. The record of a fresh message has no such header.
     this.#isNewlyUncertain = this.isUncertain && !this.hasWaited
     this.isDelivered = state.isDelivered ?? false
     this.replayJob = state.replayJob ?? ''
+    this.#mapping = state.mapping ?? (state.attempts > 0 ? '' : undecidedMapping)
     this.orderingKey = undefined
     this.behind = undefined
     this.trace = undefined
@@ -285,9 +295,29 @@ export class Delivery implements RetryState {
     return this.#isNewlyUncertain
   }
 
-  /** Starts an attempt. `waits` starts again at 0. */
+  /**
+   * The mapping that made the request of the first try, as JSON. '': the message was sent as it is.
+   * `undecidedMapping`: it wasn't tried yet.
+   */
+  get mapping(): string {
+    return this.#mapping
+  }
+
+  /** What a mapping has made of the message for the next try. `undefined`: the message is sent as it is. */
+  get shaped(): Shaped | undefined {
+    return this.#shaped
+  }
+
+  /** Sets what the next try sends. `by`: the mapping that has made it, as JSON. */
+  shape(shaped: Shaped | undefined, by: string): void {
+    this.#shaped = shaped
+    this.#shapedBy = by
+  }
+
+  /** Starts an attempt. `waits` starts again at 0. From now on, its mapping stays the same. */
   beginAttempt(): void {
     this.pending.begin()
+    if (this.#mapping === undecidedMapping) this.#mapping = this.#shapedBy
     this.#attempts++
     this.#waits = 0
   }
@@ -387,6 +417,7 @@ export class Delivery implements RetryState {
     this.isDelivered = false
     this.messageId = messageId
     this.body = body
+    this.#mapping = undecidedMapping
     if (this.property !== undefined) this.property = { ...this.property, since }
   }
 

@@ -5,11 +5,13 @@ import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
 import { headerText, parseWholeNumber, sourceIdOf } from '../message/record-headers.ts'
 import { type RetryState, decodeRetryState } from '../retry/retry-state.ts'
-import { route } from '../routing/route.ts'
+import { type Route, route } from '../routing/route.ts'
 import type { BufferAccount } from './buffer-account.ts'
+import { describeFilterFault } from './dead-letter-advice.ts'
 import { Delivery, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
+import type { RuleTime } from './rule-time.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { PipelineOptions, DeleteToDeliver, IdentifyToDeliver, QueueClass } from './pipeline-ports.ts'
 
@@ -20,6 +22,7 @@ type EntranceOptions = Pick<
   readonly account: BufferAccount
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
+  readonly ruleTime: RuleTime
 }
 
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
@@ -67,8 +70,17 @@ export class Entrance {
     if (!entered.ok) return this.#refuse(record, content, entered.reason, entered.detail)
     const { messageId, type: kind, body, isIdGiven } = entered.message
     const connected = destinationsBySource.get(sourceId) ?? []
-    const destinations = this.#route(entered.message, connected, { sourceId, messageId, record })
-    if (destinations.length === 0) {
+    const {
+      to: destinations,
+      unjudged,
+      failed,
+    } = this.#route(entered.message, connected, {
+      sourceId,
+      messageId,
+      record,
+    })
+    const count = destinations.length + failed.length
+    if (count === 0) {
       record.settle()
       return none
     }
@@ -78,14 +90,20 @@ export class Entrance {
       return none
     }
     record.passOn?.()
-    const pending = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
+    const pending = account.hold(record, count, (content.key?.length ?? 0) + body.length)
     const key = content.key === null ? null : Buffer.from(content.key)
     const message: OwnMessage = { sourceId, messageId, kind }
-    return destinations.map((destination) => {
+    const made = (destination: DestinationDefinition): Entered => {
       const state = freshOf(message, destination, record)
       const lane = this.#laneTerms(destination, 'fresh')
       return { delivery: this.#deliveryOf(state, { pending, key, body, lane }), destination }
-    })
+    }
+    const deliveries = destinations.map(made)
+    for (const { delivery, destination } of unjudged.length === 0 ? none : deliveries)
+      if (unjudged.includes(destination)) delivery.isUnjudged = true
+    for (const { destination, detail } of failed)
+      this.#options.exits.deadLetter(made(destination).delivery, 'filter_failed', describeFilterFault(detail))
+    return deliveries
   }
 
   /**
@@ -105,7 +123,7 @@ export class Entrance {
     }
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
-    const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
+    const to = space.enabled ? this.#route({ type: 'identify' }, connected, about).to : []
     // A destination that doesn't get the Identify is marked, even if the Identify is superseded. A previous
     // owner may have sent the Identify to this destination. If the Identify then takes effect late, nothing
     // corrects it.
@@ -136,7 +154,7 @@ export class Entrance {
       }
       const message: OwnMessage = { sourceId, messageId, kind: 'delete' }
       const connected = destinationsBySource.get(sourceId) ?? []
-      const to = this.#route({ type: 'delete' }, connected, { sourceId, messageId, record })
+      const { to } = this.#route({ type: 'delete' }, connected, { sourceId, messageId, record })
       return to.map((destination) => ({ message, body, destination }))
     })
     const bodyBytes = deletes.reduce((sum, { body }) => sum + body.length, 0)
@@ -225,16 +243,16 @@ export class Entrance {
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
     { sourceId, messageId, record }: RoutedRecord,
-  ): readonly DestinationDefinition[] {
-    const { observer } = this.#options
-    const { to, skipped } = route(message, connected)
+  ): Pick<Route<DestinationDefinition>, 'to' | 'unjudged' | 'failed'> {
+    const { observer, ruleTime } = this.#options
+    const { to, unjudged, skipped, failed } = route(message, connected, ruleTime)
     if (connected.length === 0) observer.notRouted('no_destination')
     for (const { destination, reason } of skipped) {
       observer.notRouted(reason)
       const filtered = { destinationId: destination.id, sourceId, messageId, kind: message.type }
       observer.filtered?.(reason, filtered, record)
     }
-    return to
+    return { to, unjudged, failed }
   }
 
   /**

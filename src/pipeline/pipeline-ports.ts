@@ -99,12 +99,7 @@ export type ParkReason =
   | 'shutdown'
   | 'handover'
 
-export type NotRoutedReason =
-  | 'source_disabled'
-  | 'no_destination'
-  | 'destination_off'
-  | 'filtered_by_integrations'
-  | 'filtered_by_destination'
+export type NotRoutedReason = 'source_disabled' | 'no_destination' | SkipReason
 
 /**
  * The way in which a delivery came to its first try. `direct`: from its lane, without the bulkhead. `paced`:
@@ -149,6 +144,11 @@ export type PipelineObserver = {
   unknownSource(sourceId: string, where: HeldRecord): void
   /** Called when a message was dropped because the same message has come before. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
+  /**
+   * Called when the conditions and mappings of a destination have taken longer than they may. Its messages
+   * then wait for a moment.
+   */
+  rulesTooLong?(destinationId: string): void
   /**
    * Called with the result of each request for a token to log in with. `definition`: the destination as it is
    * now. Absent: it was removed.
@@ -223,6 +223,8 @@ export type PipelineOptions = {
    */
   answeredGone?: (definition: DestinationDefinition, hookId: string, lastOutcome: string) => boolean
   limits: MessageLimits
+  /** The time that the conditions and mappings of a destination may take of each second, in milliseconds. */
+  maxRuleMs?: number
   maxInFlight: number
   laneWaitMs: number
   lanePatienceMs: number
@@ -335,6 +337,8 @@ export type Pipeline = {
    * fraction of each rate limit, because a rate limit applies to the whole group.
    */
   setShare(share: number): void
+  /** What the conditions and mappings of all destinations have taken so far, in milliseconds. */
+  readonly ruleTime: { readonly totalMs: number }
   /** The rate limits of destinations in this member, for `src/lending`. */
   readonly rates: Rates
   /**

@@ -31,6 +31,7 @@ import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
 import { ratesOf } from './rates.ts'
 import { Refill } from './refill.ts'
+import { RuleTime } from './rule-time.ts'
 import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
 
@@ -40,6 +41,9 @@ import { Turns } from './turns.ts'
  * none, there are no messages for it, and its present state isn't known.
  */
 const openIfSentWithinMs = 65 * 60_000
+
+/** What the rules of one destination may take of each second by default, in milliseconds. */
+const usualRuleMs = 100
 
 /** What waits in its lane for less than this, in milliseconds, doesn't count as waiting. */
 const waitsAfterMs = 1_000
@@ -63,6 +67,7 @@ class DeliveryPipeline implements Pipeline {
   readonly #turns: Turns
   readonly #refill: Refill | undefined
   readonly rates: Rates
+  readonly ruleTime: RuleTime
   readonly #orderingKeys = new OrderingKeys<Delivery>({
     superseded: (delivery) => this.#lineUp.supersede(delivery),
     next: (delivery) => this.#lineUp.next(delivery),
@@ -101,7 +106,9 @@ class DeliveryPipeline implements Pipeline {
     this.#account = account
     this.#exits = exits
     this.#parking = new Parking({ ...options, exits })
-    this.#entrance = new Entrance({ ...options, account, backfillNeeds, exits })
+    const ruleTime = ruleTimeOf(options)
+    this.ruleTime = ruleTime
+    this.#entrance = new Entrance({ ...options, account, backfillNeeds, exits, ruleTime })
     this.#lanes = this.#openLanes()
     const { queue } = options
     const shared = {
@@ -118,7 +125,14 @@ class DeliveryPipeline implements Pipeline {
     }
     const judging = new Judging({ ...shared, backfillNeeds, exits })
     this.#lineUp = new LineUp({ ...shared, exits, judging, groupShare: this.#groupShare })
-    this.#turns = new Turns({ ...shared, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
+    this.#turns = new Turns({
+      ...shared,
+      exits,
+      ruleTime,
+      judging,
+      bulkhead: this.#bulkhead,
+      lineUp: this.#lineUp,
+    })
     this.#refill = queue && new Refill({ ...shared, queue })
     this.rates = ratesOf({ ...shared, groupShare: this.#groupShare })
   }
@@ -338,4 +352,12 @@ class DeliveryPipeline implements Pipeline {
     const delivery = this.#entrance.resume(record, content, queueClass)
     if (delivery !== undefined) this.#lineUp.resume(delivery)
   }
+}
+
+function ruleTimeOf({ maxRuleMs = usualRuleMs, observer }: PipelineOptions): RuleTime {
+  return new RuleTime({
+    mostMs: maxRuleMs,
+    onOver: (destinationId) => observer.rulesTooLong?.(destinationId),
+    monotonicMs: () => performance.now(),
+  })
 }

@@ -1,5 +1,6 @@
 import type { MessageFilter } from '../message/message-filter.ts'
 import type { MessageLimits } from '../message/limits.ts'
+import type { Routable } from '../routing/route.ts'
 import type { OutboundRecord, WholeRecord } from '../message/records.ts'
 import type { Selection } from './selection.ts'
 
@@ -20,6 +21,7 @@ export type SourceRecord = WholeRecord & { readonly partition: number }
  * - `no_destination`: no destination is connected to the record's source.
  * - `filtered`: the message's `integrations` exclude webhooks, or the destination's filter excludes the
  *   message.
+ * - `filter_failed`: a condition of a filter can't be evaluated for the message.
  * - `too_large`: no topic accepts the record.
  * - `already_replayed`: another replay has sent the record, or is about to.
  */
@@ -34,6 +36,7 @@ export const leftOutReasons = [
   'source_off',
   'no_destination',
   'filtered',
+  'filter_failed',
   'too_large',
   'already_replayed',
 ] as const
@@ -60,6 +63,7 @@ export type ReplayDestination = {
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly sources: readonly string[]
   readonly filter?: MessageFilter | undefined
+  readonly mappings?: Routable['mappings']
 }
 
 export type ReplayTopics = {

@@ -2,11 +2,12 @@ import { enter } from '../message/enter.ts'
 import { type Entered, madeMessageId } from '../message/entered.ts'
 import { type OriginPlace, sourceIdOf } from '../message/record-headers.ts'
 import { encodeRetryState } from '../retry/retry-state.ts'
-import { route } from '../routing/route.ts'
+import { type Route, route } from '../routing/route.ts'
 import {
   type Choice,
   type Chosen,
   isInTime,
+  type LeftOutReason,
   leaveOut,
   notAsked,
   type ReplayDestination,
@@ -39,11 +40,23 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   if (!entered.ok) return leaveOut('unreadable')
   const { message } = entered
   if (selection.messageId !== undefined && message.messageId !== selection.messageId) return notAsked
-  const [skipped] = route(message, [destination]).skipped
-  if (skipped !== undefined)
-    return leaveOut(skipped.reason === 'destination_off' ? 'destination_off' : 'filtered')
+  const unrouted = leftOutBy(route(message, [destination]))
+  if (unrouted !== undefined) return leaveOut(unrouted)
   const event = { record, sourceId, origin, message, firstSeenMs: timestampMs }
   return { kind: 'send', records: [deliveryOf(event, destination, choice)] }
+}
+
+/**
+ * Returns why a message isn't sent to a destination. `route`: how the present catalog routes the message to
+ * this destination alone. Returns `undefined` if it is sent.
+ */
+export function leftOutBy({
+  skipped: [skipped],
+  failed,
+}: Route<ReplayDestination>): LeftOutReason | undefined {
+  if (failed.length > 0) return 'filter_failed'
+  if (skipped === undefined) return undefined
+  return skipped.reason === 'destination_off' ? 'destination_off' : 'filtered'
 }
 
 /** A message of `events`, and the record that a replay reads it from. */

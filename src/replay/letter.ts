@@ -1,11 +1,13 @@
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import { enter } from '../message/enter.ts'
+import { type MessageKind, messageKinds } from '../message/message-schemas.ts'
 import { partitionOf } from '../message/partitioner.ts'
 import { headerText, type OriginPlace, parseOrigin, sourceIdOf } from '../message/record-headers.ts'
 import { decodeRetryState, encodeRetryState, firstSeenOf } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 import type { OutboundRecord } from '../message/records.ts'
-import { deliveryOf } from './event.ts'
+import { deliveryOf, leftOutBy } from './event.ts'
 import { isSelectedLetter } from './selection.ts'
 
 /**
@@ -32,7 +34,12 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   if (destination === undefined) return leaveOut('destination_removed')
   if (destination.state === 'off') return leaveOut('destination_off')
   if (destination.state === 'auto_paused') return leaveOut('auto_paused')
-  const { property } = decoded.state
+  const { property, kind } = decoded.state
+  if (header('reason') === filterFailed) {
+    // Nobody has decided yet whether the destination gets it.
+    const unrouted = isKind(kind) ? leftOutBy(route({ type: kind, body: value }, [destination])) : undefined
+    if (unrouted !== undefined) return leaveOut(unrouted)
+  }
   // Only the present unit of the user knows newer values. It may be another unit than before, because the
   // number of units may have grown.
   const partition =
@@ -53,9 +60,17 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
         hookContents: undefined,
         lastOutcome: '',
         replayJob: choice.jobId,
+        // A new try is made by the mapping that the destination has then.
+        mapping: undefined,
       }),
     },
   )
+}
+
+const filterFailed: DeadReason = 'filter_failed'
+
+function isKind(kind: string): kind is MessageKind {
+  return messageKinds.some((known) => known === kind)
 }
 
 function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
@@ -111,7 +126,9 @@ function chooseRefusedEvent(
   if (!entered.ok) return leaveOut('unreadable')
   const { message } = entered
   const connected = destinationsBySource.get(sourceId) ?? []
-  const { to, skipped } = route(message, connected)
+  const { to, skipped, failed } = route(message, connected)
+  // The dead letter is the only copy for a destination of which it isn't known whether it gets the message.
+  if (failed.length > 0) return leaveOut('filter_failed')
   if (to.length > 0) {
     const event = { record: letter, sourceId, origin, message, firstSeenMs }
     return { kind: 'send', records: to.map((destination) => deliveryOf(event, destination, choice)) }

@@ -74,12 +74,27 @@ export type RetryState = {
   isDelivered?: boolean
   /** The id of the last replay that sent the delivery. It is '' if no replay did. */
   replayJob?: string
+  /**
+   * The mapping that made the request of the first try, as JSON: retries make the same request by it. '': the
+   * message was sent as it is. `undecidedMapping`: it wasn't tried yet. `undefined`: not yet, unless it was
+   * tried, and then it was sent as it is.
+   */
+  mapping?: string | undefined
+  /** True if the conditions of its destination weren't asked yet, because the destination had to wait. */
+  isUnjudged?: boolean
 }
+
+/** The mapping of a delivery is decided by its next try. */
+export const undecidedMapping = 'undecided'
 
 /** The record headers that encode a `RetryState`. */
 export type RetryHeaders = Record<string, string>
 
 const maxTextBytes = 1024
+/** Limit on headers that are whole numbers. */
+const maxNumberBytes = 64
+/** Limit on the mapping of the first try. The rules of the catalog allow fewer bytes (`mappingLimits`). */
+const maxMappingBytes = 5 * 1024
 const maxListBytes = 16 * 1024
 /**
  * Limit on the header `property`, in bytes. The header has a user, a space and a property. A user id has up
@@ -111,11 +126,11 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['destination-id', maxTextBytes],
   ['message-id', maxTextBytes],
   ['message-type', maxTextBytes],
-  ['rung', maxTextBytes],
-  ['waits', maxTextBytes],
-  ['attempts', maxTextBytes],
-  ['first-seen', maxTextBytes],
-  ['expires-at', maxTextBytes],
+  ['rung', maxNumberBytes],
+  ['waits', maxNumberBytes],
+  ['attempts', maxNumberBytes],
+  ['first-seen', maxNumberBytes],
+  ['expires-at', maxNumberBytes],
   ['origin', maxTextBytes],
   ['failed-hooks', maxListBytes],
   // This header has at most the five hooks of the first attempt.
@@ -125,9 +140,11 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['last-outcome', maxTextBytes],
   ['property', maxPropertyBytes],
   ['since', maxTextBytes],
-  ['uncertain', maxTextBytes],
-  ['delivered', maxTextBytes],
+  ['uncertain', maxNumberBytes],
+  ['delivered', maxNumberBytes],
   ['replay-job', maxReplayJobBytes],
+  ['mapping', maxMappingBytes],
+  ['unjudged', maxNumberBytes],
 ]
 
 export function encodeRetryState(state: RetryState): RetryHeaders {
@@ -160,6 +177,10 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
   if (state.isUncertain === true) headers['uncertain'] = isTrue
   if (state.isDelivered === true) headers['delivered'] = isTrue
   if (isReplayJob(state.replayJob)) headers['replay-job'] = state.replayJob
+  if (state.isUnjudged === true) headers['unjudged'] = isTrue
+  const { mapping = '' } = state
+  // Without a try, it is undecided anyway.
+  if (mapping !== '' && state.attempts > 0) headers['mapping'] = mapping
   return headers
 }
 
@@ -219,6 +240,8 @@ export function decodeRetryState(headers: ReceivedHeaders): Decoded {
     isUncertain: readFlag(headers, 'uncertain', faults),
     isDelivered: readFlag(headers, 'delivered', faults),
     replayJob: replayJobOf(headers),
+    mapping: headerText(headers, 'mapping'),
+    isUnjudged: readFlag(headers, 'unjudged', faults),
   }
   return faults.length === 0 ? { ok: true, state } : refuse(faults)
 }

@@ -5,13 +5,12 @@ import type { AdminCalls } from '../admin/server.ts'
 import { shareOf } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
-import { createPartitionReader, offsetRanges } from '../kafka/read/partition-reader.ts'
 import { eventData } from './content/event-data.ts'
-import { latestEvents } from './content/source-events.ts'
+import { readLatest } from './content/recent-events.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
+import { previewCalls } from './preview-calls.ts'
 import { asked, type Log, notTold } from './replay-calls.ts'
-import { clientOf } from './start/ask-kafka.ts'
-import { kafkaSettings, topicNames } from './start/settings.ts'
+import { topicNames } from './start/settings.ts'
 
 /** How many readings of events may run at the same time. Each may read much of Kafka. */
 const readingsAtOnce = { most: 4, mostOfToken: 2, what: 'readings of events' }
@@ -25,31 +24,24 @@ export type ContentCallsOptions = {
 }
 
 /**
- * Creates the handler of the call that shows the last events of a source. It is written into the audit trail
- * first, so without Kafka nothing is shown.
+ * Creates the handlers of the calls that show the last events of a source, or try a rule on them. They are
+ * written into the audit trail first, so without Kafka nothing is shown.
  */
 export function contentCalls({
   config,
   log,
   desk,
   catalog,
-}: ContentCallsOptions): Pick<AdminCalls, 'list_source_events'> {
+}: ContentCallsOptions): Pick<AdminCalls, 'list_source_events' | 'preview' | 'preview_source'> {
   const atOnce = new AtOnce(readingsAtOnce)
 
   async function read(sourceId: string, limit: number): Promise<AdminAnswer> {
-    const kafka = clientOf(kafkaSettings(config), { ...log, debug: () => undefined })
-    const { events: topic } = topicNames(config)
-    const reader = createPartitionReader(kafka, { keepsOpen: true })
-    try {
-      const ranges = await offsetRanges(kafka, topic, {})
-      const { events, lookedAt, isAll } = await latestEvents(reader, { topic, ranges, sourceId, limit })
-      return done({ events: await eventData(config, topic, events), lookedAt, isAll })
-    } finally {
-      await reader.stop()
-    }
+    const { events, lookedAt, isAll } = await readLatest(config, log, sourceId, limit)
+    return done({ events: await eventData(config, topicNames(config).events, events), lookedAt, isAll })
   }
 
   return {
+    ...previewCalls({ config, log, desk, catalog }),
     async list_source_events({ params: { source: id = '' }, query, token, isInForce }) {
       const source = catalog().sources.get(id)
       if (source === undefined || !holdsSource(token.scope, source)) return missing('source', id)

@@ -37,8 +37,18 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     notRouted: new TallyCounter({
       name: 'sluice_not_routed_total',
-      help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off, filtered_by_integrations and filtered_by_destination count destinations. The other reasons count messages.',
+      help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off and all that begin with filtered_by count destinations. The other reasons count messages. filtered_by_missing_field: the condition of the destination reads a field that the message lacks, or that has another type.',
       labelNames: ['reason'],
+      registers,
+    }),
+    ruleSeconds: new Counter({
+      name: 'sluice_rule_seconds_total',
+      help: 'Seconds that the conditions and mappings of destinations have taken.',
+      registers,
+    }),
+    ruleWaits: new Counter({
+      name: 'sluice_rule_waits_total',
+      help: 'How often a destination began to wait, because its conditions and mappings took more than delivery.maxRuleTime of a second. The log names the destination.',
       registers,
     }),
     repeatsDropped: new TallyCounter({

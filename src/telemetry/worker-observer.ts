@@ -51,6 +51,7 @@ export function createObserver({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
   })
+  const rules = rulesObserver(metrics, log)
   const removed = new RemovedDeadLetters(log)
   const writeDead = (line: DeadLine): void => log.warn(line, 'dead letter')
   const pacedDead = new PacedLines<DeadLine>({ write: writeDead, everyMs: deadEveryMs })
@@ -74,10 +75,12 @@ export function createObserver({
     },
     batched: (messages) => batchMessages.observe(messages),
     omitted: omissionObserver(metrics, omissions),
+    rulesTooLong: rules.rulesTooLong,
     askedForToken: loginObserver(metrics, log),
     flush() {
       attemptLog.flush()
       omissions.flush()
+      rules.flush()
       pacedDead.flush()
       removed.flush()
     },
@@ -216,6 +219,24 @@ function omissionObserver(
   }
 }
 
+/** Counts and logs that the rules of a destination take too long. */
+function rulesObserver(
+  { ruleWaits }: WorkerMetrics,
+  log: Logger,
+): Required<Observed<'rulesTooLong'>> & { flush(): void } {
+  const lines = new PacedLines<{ destination: string }>({
+    write: (line) => log.warn(line, rulesMessage),
+    everyMs: rulesEveryMs,
+  })
+  return {
+    rulesTooLong(destination) {
+      ruleWaits.inc()
+      lines.add(destination, { destination })
+    },
+    flush: () => lines.flush(),
+  }
+}
+
 function firstTrySeries({ firstAttemptSeconds }: WorkerMetrics): Record<FirstTryWay, ObservedSeries> {
   return {
     direct: firstAttemptSeconds.series({ way: 'direct' }),
@@ -249,6 +270,11 @@ type OmissionLine = { destination: string; hook: string; reason: OmitReason; mes
 
 const omissionMessage =
   'this URL never gets the message, which another URL of its destination took: it fails or asked for a pause, and had no turn in time'
+const rulesMessage =
+  'the conditions and mappings of a destination take more time than delivery.maxRuleTime: its messages wait'
+/** The shortest interval between two lines about the same destination, in milliseconds. */
+const rulesEveryMs = 10_000
+
 /** The shortest interval between two lines about the same URL and reason, in milliseconds. */
 const omissionEveryMs = 10_000
 

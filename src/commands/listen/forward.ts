@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { parseCatalog } from '../../catalog/parse.ts'
 import type { Config } from '../../config/schema.ts'
 import { createEndpoints } from '../../delivery/endpoint.ts'
+import { ownRequest } from '../../delivery/own-request.ts'
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
 import { createPlainOutbound } from '../../roles/start/outbound.ts'
 import { pipelineSettings } from '../../roles/start/settings.ts'
+import type { Shaped } from '../../shape/shaper.ts'
 import { WrongUseError } from '../../roles/start/start-error.ts'
 
 /** A request as a worker has made it: the bytes of its body, and what its headers name. */
@@ -12,6 +14,8 @@ export type SentMessage = {
   readonly messageId: string
   readonly attempts: number
   readonly body: Buffer
+  /** What a mapping has made of the message. */
+  readonly shaped?: Shaped | undefined
 }
 
 export type Forwarded = { readonly outcome: Outcome; readonly durationMs: number }
@@ -53,12 +57,16 @@ export function createForwarder(
     secret,
     send(message) {
       const startedMs = performance.now()
-      const headers = [...endpoint.headersOf(message, Date.now())]
+      const { shaped } = message
+      const body = shaped?.body ?? message.body
+      const headers = [...endpoint.headersOf({ ...message, body }, Date.now())]
       return new Promise((resolve) => {
-        outbound.sender.post(target, message.body, headers, {
-          answered: (outcome) => resolve({ outcome, durationMs: performance.now() - startedMs }),
+        const exchange = {
+          own: shaped && ownRequest(target, shaped),
+          answered: (outcome: Outcome) => resolve({ outcome, durationMs: performance.now() - startedMs }),
           released: () => undefined,
-        })
+        }
+        outbound.sender.post(target, body, headers, exchange)
       })
     },
     close: () => outbound.close(),

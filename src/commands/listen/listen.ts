@@ -115,6 +115,7 @@ class Showing {
       messageId: attempt.messageId ?? '',
       attempts: Math.max(1, attempt.attempt),
       body: content.body,
+      shaped: content.shaped,
     })
     const advice = adviceOn(outcome, this.#timeoutMs)
     const answer = outcome.kind === 'answer' && outcome.body !== undefined ? outcome.body.toString() : ''

@@ -45,6 +45,14 @@ const explained: Readonly<Record<DeadReason, Explained>> = {
     means: 'Somebody gave up what waited for the destination. Audit says who.',
     todo: 'Replay, if it should be sent after all.',
   },
+  filter_failed: {
+    means: 'The condition of the destination can not be evaluated for this message.',
+    todo: 'Correct filter.condition of the destination. Then replay: what passes it is sent.',
+  },
+  mapping_failed: {
+    means: 'The mapping of the destination makes no request of this message.',
+    todo: 'Look at the detail. Correct the mapping of the destination. Then replay.',
+  },
   bad_retry_headers: {
     means: 'The headers of its record on a retry topic cannot be read.',
     todo: 'Look who else writes to the retry topics. Then replay.',

@@ -39,6 +39,10 @@ class LoggedInExchange implements Exchange {
     return this.#exchange.userIds
   }
 
+  get own(): Exchange['own'] {
+    return this.#exchange.own
+  }
+
   get reads(): Exchange['reads'] {
     return this.#exchange.reads
   }

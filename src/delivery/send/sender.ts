@@ -51,10 +51,20 @@ export type Target = {
   connections?: HookPool | undefined
 }
 
+/** What is different in a request of a target's: its method, its path with the query, and its headers. */
+export type OwnRequest = {
+  readonly method: 'POST' | 'PUT' | 'PATCH'
+  readonly path: string
+  /** They take the place of the target's headers: name, value, name, value. */
+  readonly headers: string[]
+}
+
 /** The receiver of a request's result. `answered` is called once, and then `released` is called once. */
 export type Exchange = {
   /** The id of the message's user, which is masked in a kept answer. */
   readonly userId?: Buffer | null
+  /** What is different in this request. */
+  readonly own?: OwnRequest | undefined
   /** The ids of the users, if the request has several messages. */
   readonly userIds?: readonly (Buffer | null)[] | undefined
   /** Says of which answers the whole body is read, and up to how many bytes. By default, of none. */
@@ -177,8 +187,7 @@ export function createSender({
 
   return {
     post(target, body, ownHeaders, exchange) {
-      const headers = ownHeaders.length === 0 ? target.headers : target.headers.concat(ownHeaders)
-      const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
+      const request = requestOf(target, body, ownHeaders, exchange.own)
       const pool = poolOf(target)
       const kept = keptOf(keptAnswerBytes, target, ownHeaders, exchange)
       const deadlines = ofTimeout.of(target.timeoutMs)
@@ -191,6 +200,17 @@ export function createSender({
       pools.clear()
     },
   }
+}
+
+function requestOf(
+  target: Target,
+  body: Uint8Array,
+  ownHeaders: readonly string[],
+  own: OwnRequest | undefined,
+): Dispatcher.DispatchOptions {
+  const { path, headers: base } = own ?? target
+  const headers = ownHeaders.length === 0 ? base : base.concat(ownHeaders)
+  return { path, method: own === undefined ? 'POST' : own.method, headers, body }
 }
 
 /** Returns the connector of a hook: `shared`, unless the hook's connections show or trust something else. */

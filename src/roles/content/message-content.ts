@@ -1,11 +1,13 @@
 import type { Logger } from 'pino'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
+import { ownRequest } from '../../delivery/own-request.ts'
 import { createEndpoints } from '../../delivery/endpoint.ts'
 import { timeOf } from '../../delivery-log/lines.ts'
 import type { LogRecord } from '../../delivery-log/log-record.ts'
 import { enter } from '../../message/enter.ts'
 import { sourceIdOf } from '../../message/record-headers.ts'
+import { outgoingOf } from '../../shape/choice.ts'
 import { pipelineSettings, topicNames } from '../start/settings.ts'
 import { nameOf, originsOf, type Payload, readPayloads } from './payloads.ts'
 
@@ -88,14 +90,26 @@ function requestsOf(
     const destination = destinations.get(id)
     if (destination === undefined) return []
     const endpoint = endpoints.of(destination)
-    const ofMessage = endpoint.headersOf({ messageId, body: Buffer.from(body), attempts: 1 }, Date.now())
-    return endpoint.hooks.map(({ id: hook, target }) => ({
-      destination: id,
-      hook,
-      method: 'POST',
-      origin: target.origin,
-      headers: headersData([...target.headers, ...ofMessage], ownNames(destination, hook)),
-    }))
+    const bytes = Buffer.from(body)
+    const outgoing = outgoingOf(destination.mappings, { body: bytes, isOwed: false })
+    const none = outgoing.kind === 'none' || outgoing.kind === 'failed'
+    if (none) return []
+    const shaped = outgoing.kind === 'shaped' ? outgoing.shaped : undefined
+    const sent = shaped?.body ?? bytes
+    const ofMessage = endpoint.headersOf({ messageId, body: sent, attempts: 1 }, Date.now())
+    return endpoint.hooks.map(({ id: hook, target }) => {
+      const { method, headers } =
+        shaped === undefined ? { method: 'POST', ...target } : ownRequest(target, shaped)
+      return {
+        destination: id,
+        hook,
+        method,
+        origin: target.origin,
+        path: shaped?.path ?? '',
+        headers: headersData([...headers, ...ofMessage], ownNames(destination, hook)),
+        body: shaped === undefined ? null : sent.toString(),
+      }
+    })
   })
 }
 

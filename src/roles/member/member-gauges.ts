@@ -88,6 +88,8 @@ export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
 
 function showDeliveries(metrics: WorkerMetrics, member: ShownMember): void {
   const { pipeline, outbound, intake, stalls, answers, worst, catalog } = member
+  metrics.ruleSeconds.reset()
+  metrics.ruleSeconds.inc(pipeline.ruleTime.totalMs / 1_000)
   metrics.inFlight.set(pipeline.inFlight)
   metrics.queued.set(pipeline.queued)
   metrics.idleConnections.set(outbound.open.idle)

@@ -110,12 +110,19 @@ function answerOf(outcome: Outcome): string {
 /** Returns a sentence for each reason why a worker would not have sent the message now. */
 function notesOn({ destination, message, trials, policy }: DestinationTest): string[] {
   const { id, state } = destination
-  const reason = route(message, [{ ...destination, state: 'on' }]).skipped[0]?.reason
+  const { skipped, failed } = route(message, [{ ...destination, state: 'on' }])
+  const reason = skipped[0]?.reason
   const why: string[] = []
   if (state === 'off') why.push(`${id} is off in the catalog, so it gets no messages.`)
   if (state === 'paused') why.push(`${id} is paused in the catalog, so its messages wait until it is on.`)
   if (state === 'auto_paused')
     why.push(`Sluice has paused ${id}, so it gets no messages until it is resumed.`)
+  const [fault] = failed
+  if (fault !== undefined)
+    why.push(`The condition of ${id} can't be evaluated for this message: ${fault.detail}.`)
+  if (reason === 'filtered_by_missing_field')
+    why.push(`This message lacks a field of the condition of ${id}, or it has another type.`)
+  if (reason === 'filtered_by_sample') why.push(`The user of this message is not in the sample of ${id}.`)
   if (reason === 'filtered_by_destination') why.push(`The filter of ${id} excludes this message.`)
   if (reason === 'filtered_by_integrations') why.push('The integrations of the message exclude webhooks.')
   return [

@@ -3,6 +3,7 @@ import { type AddressPolicy, createAddressPolicy } from '../../address/policy.ts
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
 import type { Batch } from '../../catalog/features/batch.ts'
 import type { Config } from '../../config/schema.ts'
+import { ownRequest } from '../../delivery/own-request.ts'
 import { readsStatuses, settledOf, settlementOf } from '../../delivery/batch/batch-answer.ts'
 import { batchBody, batchIdOf } from '../../delivery/batch/batch-body.ts'
 import { createEndpoints, type Endpoint, type EndpointHook } from '../../delivery/endpoint.ts'
@@ -13,6 +14,9 @@ import { judge, type Verdict } from '../../delivery/outcomes/verdict.ts'
 import type { Exchange, Sender } from '../../delivery/send/sender.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
+import { outgoingOf } from '../../shape/choice.ts'
+import { isOwnRequest } from '../../shape/shaper.ts'
+import type { Shaped } from '../../shape/shaper.ts'
 import { createPlainOutbound } from '../start/outbound.ts'
 import { someOf } from '../start/progress.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
@@ -78,6 +82,15 @@ export async function testDestination(
   const entered = enter(value, origin, config.message)
   if (!entered.ok) return refusal('invalid', `${entered.reason}: ${entered.detail}`)
   const { message } = entered
+  const outgoing = outgoingOf(destination.mappings, {
+    body: message.body,
+    isOwed: message.type === 'delete',
+  })
+  if (outgoing.kind === 'none')
+    return refusal('invalid', `No mapping of ${destinationId} is for this message: give another one.`)
+  if (outgoing.kind === 'failed')
+    return refusal('invalid', `The mapping of ${destinationId} makes no request of it: ${outgoing.detail}.`)
+  const shaped = outgoing.kind === 'shaped' ? outgoing.shaped : undefined
   const outbound = createPlainOutbound(config)
   try {
     const { sender } = outbound
@@ -85,7 +98,9 @@ export async function testDestination(
     const options = { breaker, shareOfGroup: () => 1, isNamed: namesRequests, logins }
     const endpoint = createEndpoints(options).of(destination)
     const hooks = endpoint.hooks.filter(({ id }) => hookId === undefined || id === hookId)
-    const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message })))
+    const trials = await Promise.all(
+      hooks.map((hook) => tryHook({ sender, endpoint, hook, message, shaped })),
+    )
     const { timeoutMs, allowAddresses } = config.delivery
     const policy = createAddressPolicy(allowAddresses)
     return { ok: true, value: { destination, message, trials, timeoutMs, policy } }
@@ -111,9 +126,16 @@ function madeMessage(now: string): object {
   }
 }
 
-type TrialParts = { sender: Sender; endpoint: Endpoint; hook: EndpointHook; message: Entered }
+type TrialParts = {
+  sender: Sender
+  endpoint: Endpoint
+  hook: EndpointHook
+  message: Entered
+  /** What a mapping has made of the message. */
+  shaped: Shaped | undefined
+}
 
-async function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookTrial> {
+async function tryHook({ sender, endpoint, hook, message, shaped }: TrialParts): Promise<HookTrial> {
   const { target, login, refusal: detail } = hook
   if (detail !== undefined) {
     const outcome: Outcome = { kind: 'request', detail }
@@ -124,15 +146,19 @@ async function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise
   const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
   const { batch } = endpoint.definition
-  const { body, messageId } = batch === undefined ? message : batchOf(message, batch)
+  const isBatched = batch !== undefined && !isOwnRequest(shaped)
+  const sent = { ...message, body: shaped === undefined ? message.body : shaped.body }
+  const { body, messageId } = isBatched ? batchOf(sent, batch) : sent
   const headers = [...endpoint.headersOf({ messageId, body, attempts: 1 }, Date.now()), ...testHeader]
   return new Promise((resolve) => {
     const exchange: Exchange = {
       userId,
-      ...(batch !== undefined && { reads: readsStatuses }),
+      own: isBatched ? undefined : shaped && ownRequest(target, shaped),
+      ...(isBatched && { reads: readsStatuses }),
       answered(outcome) {
-        const settled =
-          batch === undefined ? { outcome, verdict: judge(outcome) } : settledOf(settlementOf(outcome, 1), 0)
+        const settled = isBatched
+          ? settledOf(settlementOf(outcome, 1), 0)
+          : { outcome, verdict: judge(outcome) }
         resolve({ hook, ...settled, durationMs: performance.now() - startedMs })
       },
       released: () => undefined,

@@ -25,6 +25,7 @@ const meanings: Readonly<Record<LeftOutReason, string>> = {
   source_off: 'are from a source that is disabled',
   no_destination: 'are from a source to which no destination is connected',
   filtered: 'are excluded by their integrations, or by the filter of the destination',
+  filter_failed: 'the condition of the destination can not be evaluated for: correct it first',
   too_large: 'are larger than any topic takes',
   already_replayed: 'another replay has sent or is about to: --again sends them all the same',
 }

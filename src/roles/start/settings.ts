@@ -63,6 +63,7 @@ export function pipelineSettings(config: Config) {
     ladder: ladderOf(config),
     topics: topicNames(config),
     limits: message,
+    maxRuleMs: delivery.maxRuleTimeMs,
     maxInFlight: delivery.maxInFlight,
     laneWaitMs: delivery.laneWaitMs,
     lanePatienceMs: delivery.lanePatienceMs,

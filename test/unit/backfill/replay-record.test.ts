@@ -48,6 +48,7 @@ describe('a record of a backfill', () => {
         property: { userId: 'Zoë', spaceId: 'personas', property: '__proto__', since: '7.0.2.5' },
         isUncertain: false,
         isDelivered: false,
+        isUnjudged: false,
         replayJob: '',
       },
     })

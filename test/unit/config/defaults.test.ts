@@ -106,6 +106,7 @@ test('every key has its default when nothing is set', () => {
       bufferRecords: 2_000,
       bufferBytes: 67_108_864,
       lanePatienceMs: 500,
+      maxRuleTimeMs: 100,
       laneWaitMs: 5_000,
       loginWaitMs: 259_200_000,
       waitingQueues: true,

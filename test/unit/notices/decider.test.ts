@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Board, type NoticeRecord } from '../../../src/notices/board.ts'
 import { Decider, type Situation } from '../../../src/notices/decider.ts'
-import type { Notice } from '../../../src/notices/notice.ts'
+import { messageOf, type Notice } from '../../../src/notices/notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, type Report } from '../../../src/notices/notice-record.ts'
 import { hour, minute, second, terms } from './terms.ts'
 
@@ -229,6 +229,22 @@ function manyOf(world: World): readonly (typeof main)[] {
   for (const { hookId } of hooks) world.known.add(`crm/${hookId}`)
   return hooks
 }
+
+test.each(['filter_failed', 'mapping_failed'])(
+  'one dead letter %s is told at once, because a rule of the customer fails',
+  (reason) => {
+    const world = new World()
+    world.report('w1', { counts: [{ destinationId: 'crm', paced: {}, dead_letters: { [reason]: 1 } }] })
+    const [notice] = world.decide()
+    expect(notice).toMatchObject({ kind: 'dead_letters', counts: { [reason]: 1 } })
+    if (notice === undefined) throw new Error('nothing is told')
+    const { text } = messageOf(notice, () => ({ name: 'CRM' }))
+    expect(JSON.parse(text).properties.advice).toContain(`--reason ${reason}`)
+    // The next ones wait for the end of the window, as others do.
+    world.report('w1', { counts: [{ destinationId: 'crm', paced: {}, dead_letters: { [reason]: 50 } }] })
+    expect(world.decide()).toEqual([])
+  },
+)
 
 function deadLetters(count: number): Report['counts'] {
   return [{ destinationId: 'crm', paced: {}, dead_letters: { expired: count - 1, failed_for_good: 1 } }]

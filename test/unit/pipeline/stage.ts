@@ -2,6 +2,7 @@ import type { HeldRecord } from '../../../src/message/held-record.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
+import type { OwnRequest } from '../../../src/delivery/send/sender.ts'
 import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
@@ -49,6 +50,8 @@ export function destinationOf(id: string, settings: Partial<Destination> = {}): 
 export type Posted = {
   readonly to: string
   readonly body: string
+  /** What a mapping has changed of the request. */
+  readonly own: OwnRequest | undefined
   /** The headers that only this request has. */
   readonly headers: readonly string[]
   /**
@@ -149,6 +152,7 @@ export function stage({
         const one: Posted = {
           to: new URL(origin).hostname.replace('.example', ''),
           body: Buffer.from(body).toString(),
+          own: exchange.own,
           headers,
           answer(outcome, mayHaveArrived = outcome.kind === 'timeout') {
             posted.splice(posted.indexOf(one), 1)

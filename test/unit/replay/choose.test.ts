@@ -108,6 +108,7 @@ describe('a dead letter of a delivery', () => {
         notBeforeMs: new Map(),
         lastOutcome: '',
         isDelivered: false,
+        isUnjudged: false,
         replayJob: 'job-1',
       },
     })

@@ -6,7 +6,9 @@ import {
   decodeRetryState,
   encodeRetryState,
   salvageRetryHeaders,
+  undecidedMapping,
 } from '../../../src/retry/retry-state.ts'
+import { mappingLimits } from '../../../src/shape/limits.ts'
 
 const state: RetryState = {
   sourceId: 'shop',
@@ -30,7 +32,9 @@ const state: RetryState = {
   property: { userId: 'u1', spaceId: 'shop', property: 'big_spenders', since: '1700000000000/1/3/7' },
   isUncertain: true,
   isDelivered: true,
+  isUnjudged: true,
   replayJob: '20260723-101500-3f9a2c',
+  mapping: '{"method":"PUT"}',
 }
 const good = encodeRetryState(state)
 const names = Object.keys(good)
@@ -46,7 +50,20 @@ const optional = new Set([
   'uncertain',
   'delivered',
   'replay-job',
+  'mapping',
+  'unjudged',
 ])
+/** The headers that are whole numbers, or 1. */
+const numbers = [
+  'rung',
+  'waits',
+  'attempts',
+  'first-seen',
+  'expires-at',
+  'uncertain',
+  'delivered',
+  'unjudged',
+]
 const required = names.filter((name) => !optional.has(name))
 /** The room for headers in the records of retry topics, in bytes. `maxRetryRecordBytes` includes it. */
 const headersBytes = 64 * 1024
@@ -95,6 +112,7 @@ const anyRetryState: fc.Arbitrary<RetryState> = fc.record({
   ),
   isUncertain: fc.boolean(),
   isDelivered: fc.boolean(),
+  isUnjudged: fc.boolean(),
   hookContents: fc.constant(undefined),
   replayJob: fc.oneof(fc.constant(''), fc.stringMatching(/^[A-Za-z0-9-]{1,64}$/)),
 })
@@ -125,6 +143,20 @@ test.each<[string, Partial<RetryState>]>([
   ])
   const decoded = decodeRetryState(encodeRetryState({ ...state, ...nothing, ...listed, hookContents }))
   expect(decoded).toMatchObject({ ok: true, state: { hookContents: new Map([['a', '0123456789ab']]) } })
+})
+
+function mappingOf(changed: Partial<RetryState>): string | undefined {
+  return encodeRetryState({ ...state, ...changed })['mapping']
+}
+
+describe('the mapping of the first try', () => {
+  test('is carried once there was a try', () => {
+    expect(mappingOf({ mapping: '{}' })).toBe('{}')
+    expect(mappingOf({ mapping: '{}', attempts: 0 })).toBeUndefined()
+    expect(mappingOf({ mapping: undecidedMapping })).toBe(undecidedMapping)
+    expect(mappingOf({ mapping: undecidedMapping, attempts: 0 })).toBeUndefined()
+    expect(mappingOf({ mapping: '' })).toBeUndefined()
+  })
 })
 
 describe('beside workers of an earlier version', () => {
@@ -168,6 +200,7 @@ test('the largest that can be carried has room in a topic', () => {
     lastOutcome: '漢'.repeat(5_000),
     origin: { topic: 't'.repeat(249), partition: 1_000, offset: Number.MAX_SAFE_INTEGER },
     replayJob: 'j'.repeat(64),
+    mapping: 'm'.repeat(mappingLimits.bytes),
     property: {
       userId: '\u0001'.repeat(1_000),
       spaceId: longId,
@@ -199,6 +232,8 @@ describe('a fault is named:', () => {
   test.each(names)('%s is too long', (name) => {
     const larger: Record<string, number> = {
       'replay-job': 64,
+      ...Object.fromEntries(numbers.map((number) => [number, 64])),
+      mapping: 5_120,
       'failed-hooks': 16_384,
       'not-before': 16_384,
       'hook-contents': 1_536,

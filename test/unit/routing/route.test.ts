@@ -15,12 +15,14 @@ describe('by state', () => {
   test.each(messageKinds)('a message of kind %s goes to destinations that are on or paused', (type) => {
     expect(route({ type }, [on, off, paused])).toEqual({
       to: [on, paused],
+      unjudged: [],
       skipped: [{ destination: off, reason: 'destination_off' }],
+      failed: [],
     })
   })
 
   test('a source without destinations routes to nobody', () => {
-    expect(route({ type: 'track' }, [])).toEqual({ to: [], skipped: [] })
+    expect(route({ type: 'track' }, [])).toEqual({ to: [], unjudged: [], skipped: [], failed: [] })
   })
 })
 
@@ -70,7 +72,9 @@ describe('by integrations', () => {
   test('a delete ignores them', () => {
     expect(route({ type: 'delete', integrations: { All: false, Webhooks: false } }, [on])).toEqual({
       to: [on],
+      unjudged: [],
       skipped: [],
+      failed: [],
     })
   })
 })
@@ -135,7 +139,55 @@ describe('by the filter of a destination', () => {
   })
 
   test('what Sluice makes itself passes every filter', () => {
-    expect(route({ type: 'identify' }, all)).toEqual({ to: all, skipped: [] })
+    expect(route({ type: 'identify' }, all)).toEqual({ to: all, unjudged: [], skipped: [], failed: [] })
+  })
+
+  test('a name may have * for any characters', () => {
+    const carts = filtered('carts', { events: ['Cart *', 'Order Completed'] })
+    const to = (event: string) =>
+      route({ type: 'track', body: bodyOf({ type: 'track', event }) }, [carts]).to.length
+    expect(['Cart Viewed', 'Order Completed', 'Cart', 'Order Refunded', 'A Cart Viewed'].map(to)).toEqual([
+      1, 1, 0, 0, 0,
+    ])
+  })
+
+  test('a condition decides, and says if it lacks a field or can not decide', () => {
+    const rich = filtered('rich', { condition: 'properties.total > 100' })
+    const odd = filtered('odd', { condition: 'int(event) == 1' })
+    const routed = (properties: object) =>
+      route({ type: 'track', body: bodyOf({ type: 'track', event: 'E', properties }) }, [on, rich, odd])
+    expect(routed({ total: 101 })).toEqual({
+      to: [on, rich],
+      unjudged: [],
+      skipped: [],
+      failed: [{ destination: odd, detail: expect.stringContaining('int conversion') }],
+    })
+    expect(reasons(routed({ total: 1 }))).toEqual(['rich: filtered_by_destination'])
+    expect(reasons(routed({}))).toEqual(['rich: filtered_by_missing_field'])
+    expect(reasons(routed({ total: '101' }))).toEqual(['rich: filtered_by_missing_field'])
+    expect(route({ type: 'delete', body: bodyOf({ type: 'delete' }) }, [rich, odd]).to).toEqual([rich, odd])
+    expect(route({ type: 'identify' }, [rich, odd]).to).toEqual([rich, odd])
+  })
+
+  test('a sample has the same users everywhere, and keeps them if it grows', () => {
+    const samples = [10, 20, 100].map((percent) => filtered(`${percent} %`, { sample: { percent } }))
+    const users = Array.from({ length: 2_000 }, (_, at) => `user-${at}`)
+    const counts = [0, 0, 0]
+    for (const userId of users) {
+      const routed = route({ type: 'page', body: bodyOf({ type: 'page', userId }) }, samples)
+      const to = routed.to.map((destination) => samples.indexOf(destination))
+      for (const at of to) counts[at] = (counts[at] ?? 0) + 1
+      // Who is in a sample is in each larger one.
+      expect(to).toEqual([0, 1, 2].slice(3 - to.length))
+      expect(new Set(routed.skipped.map(({ reason }) => reason)).size).toBeLessThanOrEqual(1)
+      const again = route({ type: 'track', body: bodyOf({ type: 'track', anonymousId: userId }) }, samples)
+      expect(again.to).toEqual(routed.to)
+    }
+    expect(counts[2]).toBe(2_000)
+    expect(counts[0]).toBeGreaterThan(140)
+    expect(counts[0]).toBeLessThan(260)
+    expect(counts[1]).toBeGreaterThan(320)
+    expect(counts[1]).toBeLessThan(480)
   })
 
   test('one that is off is counted as off, and integrations come before filters', () => {

@@ -34,6 +34,7 @@ async function shown(partitions: readonly PartitionState[], name: string): Promi
       inFlight: 0,
       queued: 0,
       paced: { hooks: 0, inFlight: 0, queued: 0 },
+      ruleTime: { totalMs: 0 },
       held: none,
       openHooks: () => [],
     },

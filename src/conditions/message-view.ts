@@ -1,0 +1,83 @@
+import { isJsonObject, type JsonObject } from './json-value.ts'
+import { typeName } from './limits.ts'
+
+/**
+ * A message as conditions and mappings see it. Its body is parsed when something asks for it first, and only
+ * once. It never changes.
+ */
+export class MessageView {
+  readonly #body: Uint8Array
+  #value: JsonObject | undefined
+  #fields: Readonly<Record<string, unknown>> | undefined
+
+  /** `body`: the canonical body of the message. */
+  constructor(body: Uint8Array) {
+    this.#body = body
+  }
+
+  /** The message as data. Nobody may change it. */
+  get value(): JsonObject {
+    this.#value ??= parsed(this.#text)
+    return this.#value
+  }
+
+  /** The message as conditions see it: its fields by their names in `conditionFields`. */
+  get fields(): Readonly<Record<string, unknown>> {
+    this.#fields ??= fieldsOf(this.#needsMaps ? mapped(this.value) : this.value)
+    return this.#fields
+  }
+
+  get #text(): string {
+    const { buffer, byteOffset, length } = this.#body
+    return Buffer.from(buffer, byteOffset, length).toString()
+  }
+
+  /**
+   * The library finds the type of an object by its `constructor`. So an object with such a key has to be a
+   * `Map`, and for simplicity then all objects of the message are.
+   */
+  get #needsMaps(): boolean {
+    const { buffer, byteOffset, length } = this.#body
+    return Buffer.from(buffer, byteOffset, length).includes('"constructor":')
+  }
+}
+
+function parsed(text: string): JsonObject {
+  const value: unknown = JSON.parse(text)
+  return isJsonObject(value) ? value : {}
+}
+
+function mapped(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(mapped)
+  if (!isJsonObject(value)) return value
+  return new Map(Object.entries(value).map(([name, member]) => [name, mapped(member)]))
+}
+
+/**
+ * All messages have the same fields in the same order, so that V8 makes one hidden class for them. A field
+ * that a message lacks is `undefined`, which the library takes for absent.
+ */
+function fieldsOf(message: unknown): Readonly<Record<string, unknown>> {
+  const field = (name: string): unknown => {
+    if (message instanceof Map) return message.get(name)
+    return isJsonObject(message) && Object.hasOwn(message, name) ? message[name] : undefined
+  }
+  return {
+    [typeName]: field('type'),
+    event: field('event'),
+    name: field('name'),
+    userId: field('userId'),
+    anonymousId: field('anonymousId'),
+    groupId: field('groupId'),
+    previousId: field('previousId'),
+    messageId: field('messageId'),
+    timestamp: field('timestamp'),
+    receivedAt: field('receivedAt'),
+    sentAt: field('sentAt'),
+    properties: field('properties'),
+    traits: field('traits'),
+    context: field('context'),
+    integrations: field('integrations'),
+    message,
+  }
+}

@@ -1,0 +1,126 @@
+import type { Destination } from '../../catalog/catalog.ts'
+import { parseCatalogData } from '../../catalog/parse.ts'
+import { enter } from '../../message/enter.ts'
+import type { Entered } from '../../message/entered.ts'
+import type { MessageLimits } from '../../message/limits.ts'
+import { judgeOf } from '../../routing/route.ts'
+import { type Outgoing, outgoingOf } from '../../shape/choice.ts'
+
+// What a filter and mappings do with messages, without a destination that has them.
+
+/** A rule that is tried: the fields of a destination with which it decides about messages. */
+export type Rule = { readonly filter?: unknown; readonly mappings?: unknown }
+
+/** What a rule does with a message. `refused`: no destination gets the message, because it has a fault. */
+export type PreviewResult =
+  | 'passes'
+  | 'excluded'
+  | 'missing_field'
+  | 'not_sampled'
+  | 'failed'
+  | 'mapping_failed'
+  | 'refused'
+
+/** `detail` says why, and is null if there is nothing to say. */
+export type Previewed = {
+  readonly messageId: string | null
+  readonly result: PreviewResult
+  readonly detail: string | null
+  /** The request, if there would be one. */
+  readonly request: PreviewedRequest | null
+}
+
+/** `path`: what is added to the path of the URL. */
+export type PreviewedRequest = {
+  readonly method: string
+  readonly path: string
+  readonly headers: readonly { readonly name: string; readonly value: string }[]
+  readonly body: string
+}
+
+export type CheckedRule =
+  | { ok: true; destination: Destination }
+  /** What is wrong, one sentence each. */
+  | { ok: false; faults: readonly string[] }
+
+const place = 'destinations[0].'
+
+/** Checks a rule as the catalog would check it. */
+export function checkRule(rule: Rule): CheckedRule {
+  const hooks = [{ url: 'https://preview.example/' }]
+  const parsed = parseCatalogData(
+    { sources: [{ id: 'preview' }], destinations: [{ id: 'preview', sources: ['preview'], hooks, ...rule }] },
+    { file: '', version: '' },
+  )
+  if (!parsed.ok) {
+    const faults = parsed.faults.map(
+      ({ path, problem, advice }) =>
+        `${path.startsWith(place) ? path.slice(place.length) : path} ${problem}: ${advice}.`,
+    )
+    return { ok: false, faults }
+  }
+  const [destination] = parsed.catalog.destinations.values()
+  return destination === undefined ? { ok: false, faults: ['There is no rule.'] } : { ok: true, destination }
+}
+
+/** A message that is tried, as its producer writes it. `atMs`: when it came, in epoch milliseconds. */
+export type Tried = { readonly value: Uint8Array | null; readonly atMs: number }
+
+/** Returns what a rule does with each message. */
+export function previewOf(
+  destination: Destination,
+  messages: readonly Tried[],
+  limits: MessageLimits,
+): readonly Previewed[] {
+  return messages.map(({ value, atMs }, offset) => {
+    const entered = enter(value, { topic: 'preview', partition: 0, offset, timestampMs: atMs }, limits)
+    if (entered.ok) return previewed(destination, entered.message)
+    const detail = `${entered.reason}: ${entered.detail}`
+    return { messageId: null, result: 'refused', detail, request: null }
+  })
+}
+
+function previewed(destination: Destination, message: Entered): Previewed {
+  const { messageId } = message
+  const none = { messageId, request: null }
+  const said = judgeOf(message)?.(destination)
+  if (said === undefined || said.kind === 'passes' || said.kind === 'waits') return sent(destination, message)
+  if (said.kind === 'failed') return { ...none, result: 'failed', detail: said.detail }
+  const detail = said.detail === '' ? null : said.detail
+  switch (said.reason) {
+    case 'filtered_by_missing_field':
+      return { ...none, result: 'missing_field', detail }
+    case 'filtered_by_sample':
+      return { ...none, result: 'not_sampled', detail }
+    case 'destination_off':
+    case 'filtered_by_integrations':
+    case 'filtered_by_destination':
+      return { ...none, result: 'excluded', detail }
+  }
+}
+
+function sent({ mappings }: Destination, { messageId, type, body }: Entered): Previewed {
+  const outgoing = outgoingOf(mappings, { body, isOwed: type === 'delete' })
+  switch (outgoing.kind) {
+    case 'none':
+      return { messageId, result: 'excluded', detail: 'no mapping is for it', request: null }
+    case 'failed': {
+      const result = outgoing.reason === 'filter_failed' ? 'failed' : 'mapping_failed'
+      return { messageId, result, detail: outgoing.detail, request: null }
+    }
+    case 'plain':
+    case 'shaped':
+      return { messageId, result: 'passes', detail: null, request: requestOf(outgoing, body) }
+  }
+}
+
+function requestOf(outgoing: Outgoing & { kind: 'plain' | 'shaped' }, body: Buffer): PreviewedRequest {
+  if (outgoing.kind === 'plain') {
+    const headers = [{ name: 'Content-Type', value: 'application/json' }]
+    return { method: 'POST', path: '', headers, body: body.toString() }
+  }
+  const { method, path, contentType, headers, body: shaped } = outgoing.shaped
+  const flat = ['Content-Type', contentType, ...headers]
+  const named = flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: flat[at + 1] ?? '' }] : []))
+  return { method, path, headers: named, body: shaped.toString() }
+}
