@@ -213,12 +213,17 @@ const parts: Readonly<Record<string, Folder>> = {
   admin: {
     about: 'the admin API: its routes, their document, tokens, sessions; the server of the console',
     imports: ['async', 'catalog', 'delivery-log', 'http', 'message'],
+    packages: ['oauth4webapi'],
     rooms: {
       console: {
         about: 'what only browsers need: the files of the console, cookies, where requests come from',
         imports: [],
       },
       '.': { about: 'routes, their document, tokens, sessions', imports: ['console'] },
+      provider: {
+        about: 'people who sign in at an OpenID provider, and what they may do',
+        imports: ['.'],
+      },
     },
   },
   kafka: {

@@ -265,6 +265,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/events/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find events by what they say
+         * @description Reads the topic of the events in a range of time, as `sluice log scan` does, so it also finds what no index has. An answer is a part of the search: it has read for six seconds or 100,000 records at most. To go on, send the `cursor` of the answer with the same question. To stop, ask no more. Each part is in the audit trail. Needs the right `read`, and that the token sees content. For a token with a scope, there is only what its scope holds.
+         */
+        post: operations["search_events"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/preview": {
         parameters: {
             query?: never;
@@ -499,6 +519,26 @@ export interface paths {
          * @description Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one. A repetition with the same `Idempotency-Key` names only what the first request changed, and nothing that it skipped. `retry-now` takes no key, because a repetition does no harm. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
          */
         post: operations["change_destinations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audiences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What audiences have, and which destinations lack something
+         * @description Lists the sources of kind `audiences` (spaces), with counts of their values, the first syncs that run, and the destinations that need a backfill, as far as workers tell. The server answers from memory, also while Kafka is away. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_audiences"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1513,6 +1553,38 @@ export interface components {
             /** @description Why the body is not shown, or why the message was refused. It is null if there is nothing to say. */
             note: string | null;
         };
+        EventSearch: {
+            /** @description A field and its value, such as `properties.orderId=4711`. A name with a dot is in brackets: `properties["order.id"]=4711`. All of them must be met. A list meets one if one of its items does. */
+            conditions?: string[];
+            /** @description A text that the event has somewhere, as JSON writes it. Conditions or a text are needed. */
+            text?: string;
+            source?: string;
+            /** @description The beginning of the time in which Kafka got the events, in ISO 8601. The default is an hour ago. */
+            from?: string;
+            /** @description The end of this time. The default is now. */
+            to?: string;
+            /** @description The most events of an answer; default 50. */
+            limit?: number;
+            cursor?: string;
+        };
+        FoundEvent: {
+            origin: {
+                topic: string;
+                partition: number;
+                offset: number;
+            };
+            /**
+             * Format: date-time
+             * @description When Kafka got the record.
+             */
+            at: string;
+            source: string | null;
+            /** @description It is empty if Sluice refuses the event, which has none. */
+            messageId: string;
+            type: string;
+            /** @description The value of the record, as its producer wrote it. */
+            body: string;
+        };
         PreviewedHeader: {
             name: string;
             value: string;
@@ -1823,6 +1895,44 @@ export interface components {
             unknown: string[];
             /** @description The number of the change of the catalog, by which it can be undone. It is null if there was none. */
             revision: number | null;
+        };
+        AudienceCount: {
+            /** @description The key of the audience or of the computed trait. */
+            key: string;
+            /** @description How many users are in the audience, or have a value of the trait. */
+            values: number;
+        };
+        AudienceDestination: {
+            destination: string;
+            name: string;
+            /**
+             * @description `first_sync`: it was connected later, and gets the present values. `waiting`: its first sync waits until the destination and the source are on. `needs_backfill`: it lacks values: `sluice audience backfill`. `unknown`: not all workers tell.
+             * @enum {unknown}
+             */
+            state: "complete" | "first_sync" | "waiting" | "needs_backfill" | "unknown";
+            /** @description How many values are still to be queued for it. While they are counted, it grows. */
+            left: number;
+        };
+        AudienceSpace: {
+            /** @description The id of the source. */
+            id: string;
+            name: string;
+            isOn: boolean;
+            /** @description How many values there are. It is null until workers have counted all units. */
+            values: number | null;
+            /**
+             * Format: date-time
+             * @description When the oldest part of the counts was counted. Workers count slowly, again and again.
+             */
+            countedAt: string | null;
+            /** @description Those with most values come first. Counts are those of the units that were counted. */
+            audiences: components["schemas"]["AudienceCount"][];
+            /** @description How many values are in others, which are too many to be told. */
+            otherValues: number;
+            /** @description At most 200 of its destinations. Those that lack something come first. */
+            destinations: components["schemas"]["AudienceDestination"][];
+            /** @description How many destinations are connected to it. */
+            connected: number;
         };
         ObjectChanged: {
             /** @enum {string} */
@@ -2136,6 +2246,8 @@ export type DeadLetterGroup = components['schemas']['DeadLetterGroup'];
 export type MessageEvent = components['schemas']['MessageEvent'];
 export type MessageRequest = components['schemas']['MessageRequest'];
 export type SourceEvent = components['schemas']['SourceEvent'];
+export type EventSearch = components['schemas']['EventSearch'];
+export type FoundEvent = components['schemas']['FoundEvent'];
 export type PreviewedHeader = components['schemas']['PreviewedHeader'];
 export type PreviewedRequest = components['schemas']['PreviewedRequest'];
 export type Previewed = components['schemas']['Previewed'];
@@ -2151,6 +2263,9 @@ export type HookTrial = components['schemas']['HookTrial'];
 export type PausedDestination = components['schemas']['PausedDestination'];
 export type BulkOrder = components['schemas']['BulkOrder'];
 export type BulkDone = components['schemas']['BulkDone'];
+export type AudienceCount = components['schemas']['AudienceCount'];
+export type AudienceDestination = components['schemas']['AudienceDestination'];
+export type AudienceSpace = components['schemas']['AudienceSpace'];
 export type ObjectChanged = components['schemas']['ObjectChanged'];
 export type ListedSource = components['schemas']['ListedSource'];
 export type ListedToken = components['schemas']['ListedToken'];
@@ -3309,6 +3424,78 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    search_events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "conditions": [
+                 *         "properties.orderId=4711"
+                 *       ],
+                 *       "source": "shop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["EventSearch"];
+            };
+        };
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "origin": {
+                     *             "topic": "sluice.events",
+                     *             "partition": 3,
+                     *             "offset": 182004
+                     *           },
+                     *           "at": "2026-07-23T14:03:12.402Z",
+                     *           "source": "shop",
+                     *           "messageId": "order-4711",
+                     *           "type": "track",
+                     *           "body": "{\"type\":\"track\",\"userId\":\"u1\",\"event\":\"Order Completed\",\"messageId\":\"order-4711\",\"timestamp\":\"2026-07-23T14:03:12.402Z\",\"context\":{},\"properties\":{\"total\":30},\"version\":1}"
+                     *         }
+                     *       ],
+                     *       "read": 100000,
+                     *       "of": 240112,
+                     *       "cursor": "WzI0MDExMiwxNzg0ODE2MDAwMDAwLDE3ODQ4MjMyMDAwMDAsW1sxODIwMDQsMTkwMDAwXV1d"
+                     *     }
+                     */
+                    "application/json": {
+                        events: components["schemas"]["FoundEvent"][];
+                        /** @description How many records the search has read, in all of its parts. */
+                        read: number;
+                        /** @description How many records there are to read, as far as offsets tell. */
+                        of: number;
+                        /** @description The `cursor` of the request for the next part. It is null if all was read. */
+                        cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnknownType"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     preview: {
         parameters: {
             query?: never;
@@ -4315,6 +4502,87 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    list_audiences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "asOf": "2026-07-29T09:30:02.000Z",
+                     *       "isComplete": true,
+                     *       "spaces": [
+                     *         {
+                     *           "id": "people",
+                     *           "name": "People",
+                     *           "isOn": true,
+                     *           "values": 184002,
+                     *           "countedAt": "2026-07-29T09:21:40.000Z",
+                     *           "audiences": [
+                     *             {
+                     *               "key": "big_spenders",
+                     *               "values": 12004
+                     *             },
+                     *             {
+                     *               "key": "lifetime_value",
+                     *               "values": 171998
+                     *             }
+                     *           ],
+                     *           "otherValues": 0,
+                     *           "destinations": [
+                     *             {
+                     *               "destination": "erp",
+                     *               "name": "ERP",
+                     *               "state": "needs_backfill",
+                     *               "left": 0
+                     *             },
+                     *             {
+                     *               "destination": "crm",
+                     *               "name": "CRM",
+                     *               "state": "first_sync",
+                     *               "left": 4200
+                     *             }
+                     *           ],
+                     *           "connected": 2
+                     *         }
+                     *       ],
+                     *       "untold": 0
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * Format: date-time
+                         * @description When this was read from Kafka.
+                         */
+                        asOf: string;
+                        /** @description It is false if not all workers tell. */
+                        isComplete: boolean;
+                        spaces: components["schemas"]["AudienceSpace"][];
+                        /** @description How many first syncs and destinations are left out, because they are too many. */
+                        untold: number;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     show_destination: {
         parameters: {
             query?: never;
@@ -5100,6 +5368,7 @@ export interface operations {
                      *         "read",
                      *         "operate"
                      *       ],
+                     *       "content": true,
                      *       "scope": "all",
                      *       "ends": "2026-07-30T09:30:00.000Z",
                      *       "label": null,
@@ -5107,6 +5376,7 @@ export interface operations {
                      *       "theme": {
                      *         "name": "Acme webhooks",
                      *         "accent": "#0a7d55",
+                     *         "scheme": "system",
                      *         "logo": "theme/logo.svg"
                      *       },
                      *       "isSession": true
@@ -5117,6 +5387,8 @@ export interface operations {
                         name: string;
                         /** @description The rights of the token, or those of the link. */
                         rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
+                        /** @description Whether it sees what messages contain, and what endpoints have answered. */
+                        content: boolean;
                         scope: components["schemas"]["Scope"];
                         /**
                          * Format: date-time
@@ -5132,6 +5404,11 @@ export interface operations {
                             name: string | null;
                             /** @description A colour, such as `#0a7d55`. */
                             accent: string | null;
+                            /**
+                             * @description Whether it is light or dark, for who has chosen nothing.
+                             * @enum {unknown}
+                             */
+                            scheme: "system" | "light" | "dark";
                             /** @description The path of the logo, below that of the console. */
                             logo: string | null;
                         } | null;
@@ -5450,6 +5727,11 @@ export interface operations {
                  * @example erp
                  */
                 destination?: string;
+                /**
+                 * @description Only attempts of messages of this source.
+                 * @example shop
+                 */
+                source?: string;
                 /**
                  * @description Only attempts of this message.
                  * @example order-4711

@@ -66,6 +66,16 @@ const sourceEventProperties = {
   note,
 }
 
+const count = { type: 'integer', minimum: 0 }
+const foundEventProperties = {
+  origin,
+  at: { ...time, description: 'When Kafka got the record.' },
+  source: orNull({ type: 'string' }),
+  messageId: { type: 'string', description: 'It is empty if Sluice refuses the event, which has none.' },
+  type: { type: 'string' },
+  body: { type: 'string', description: 'The value of the record, as its producer wrote it.' },
+}
+
 function listOf(title: string, properties: object): object {
   return { type: 'array', items: { title, type: 'object', required: Object.keys(properties), properties } }
 }
@@ -173,5 +183,88 @@ export const contentRoutes: readonly AdminRoute[] = [
       },
     },
     problems: ['not_found', 'conflict', 'busy'],
+  },
+  {
+    call: 'search_events',
+    method: 'POST',
+    path: '/v1/events/search',
+    right: 'read',
+    showsContent: true,
+    scope: 'within',
+    summary: 'Find events by what they say',
+    description:
+      'Reads the topic of the events in a range of time, as `sluice log scan` does, so it also finds what no index has. An answer is a part of the search: it has read for six seconds or 100,000 records at most. To go on, send the `cursor` of the answer with the same question. To stop, ask no more. Each part is in the audit trail.',
+    body: {
+      schema: {
+        title: 'EventSearch',
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          conditions: {
+            type: 'array',
+            minItems: 1,
+            maxItems: 10,
+            items: { type: 'string', minLength: 2, maxLength: 1_000 },
+            description:
+              'A field and its value, such as `properties.orderId=4711`. A name with a dot is in brackets: `properties["order.id"]=4711`. All of them must be met. A list meets one if one of its items does.',
+          },
+          text: {
+            type: 'string',
+            minLength: 1,
+            maxLength: 1_000,
+            description:
+              'A text that the event has somewhere, as JSON writes it. Conditions or a text are needed.',
+          },
+          source: { type: 'string', minLength: 1, maxLength: 100 },
+          from: {
+            type: 'string',
+            maxLength: 100,
+            description:
+              'The beginning of the time in which Kafka got the events, in ISO 8601. The default is an hour ago.',
+          },
+          to: { type: 'string', maxLength: 100, description: 'The end of this time. The default is now.' },
+          limit: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 100,
+            description: 'The most events of an answer; default 50.',
+          },
+          cursor: { type: 'string', minLength: 1, maxLength: 32_768 },
+        },
+      },
+      example: { conditions: ['properties.orderId=4711'], source: 'shop' },
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['events', 'read', 'of', 'cursor'],
+        properties: {
+          events: listOf('FoundEvent', foundEventProperties),
+          read: { ...count, description: 'How many records the search has read, in all of its parts.' },
+          of: { ...count, description: 'How many records there are to read, as far as offsets tell.' },
+          cursor: {
+            type: ['string', 'null'],
+            description: 'The `cursor` of the request for the next part. It is null if all was read.',
+          },
+        },
+      },
+      example: {
+        events: [
+          {
+            origin: place,
+            at: '2026-07-23T14:03:12.402Z',
+            source: 'shop',
+            messageId: 'order-4711',
+            type: 'track',
+            body,
+          },
+        ],
+        read: 100_000,
+        of: 240_112,
+        cursor: 'WzI0MDExMiwxNzg0ODE2MDAwMDAwLDE3ODQ4MjMyMDAwMDAsW1sxODIwMDQsMTkwMDAwXV1d',
+      },
+    },
+    problems: ['not_found', 'busy'],
   },
 ]

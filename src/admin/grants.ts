@@ -20,6 +20,7 @@ const callsOf: Readonly<Record<Grant, readonly AdminCall[]>> = {
     'list_paused',
     'search_log',
     'count_log',
+    'summarize_dead_letters',
     'show_message',
     'live',
     'list_replays',

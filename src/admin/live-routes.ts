@@ -16,6 +16,7 @@ export const liveRoute: AdminRoute = {
     'Server-sent events. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s.',
   query: {
     destination: { schema: name, description: 'Only what concerns this destination.', example: 'erp' },
+    source: { schema: name, description: 'Only attempts of messages of this source.', example: 'shop' },
     message: { schema: name, description: 'Only attempts of this message.', example: 'order-4711' },
   },
   headers: {

@@ -1,4 +1,5 @@
 import type { AdminRoute } from './admin-route.ts'
+import { audienceRoute } from './audience-routes.ts'
 import { auditRoute } from './audit-route.ts'
 import { bulkRoute } from './bulk-routes.ts'
 import { catalogHistoryRoutes } from './catalog-history-routes.ts'
@@ -64,6 +65,7 @@ export const adminRoutes: readonly AdminRoute[] = [
   ...statusRoutes,
   ...destinationRoutes,
   bulkRoute,
+  audienceRoute,
   ...catalogRoutes,
   ...tokenRoutes,
   ...sessionRoutes,

@@ -6,6 +6,7 @@ import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
 import { type Approach, type BrowserOptions, Browsers, type Caller } from './console/browser.ts'
 import { addConsole, type ConsoleOptions } from './console/pages.ts'
+import { addSignIn, type BrowserSignIn } from './console/sign-in-pages.ts'
 import { type AdminAnswer, missing, noToken, otherSite, problem } from './problem.ts'
 import { isScoped, type TokenScope } from './scope.ts'
 import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.ts'
@@ -50,6 +51,8 @@ export type AdminServerOptions = {
   readonly findSession: (secret: string) => Token | undefined
   readonly browsers: BrowserOptions
   readonly console: Omit<ConsoleOptions, 'prefix'>
+  /** Signs browsers in at an OpenID provider. Absent: only by token, code or link. */
+  readonly provider?: BrowserSignIn | undefined
   /** Returns true if the catalog has a destination that a scope holds. */
   readonly sees: (scope: TokenScope, destinationId: string) => boolean
   /** Time that a client may take to send a whole request, in milliseconds. */
@@ -158,9 +161,11 @@ class Server implements AdminServer {
         ? reply.type('application/json').send(this.#openApi)
         : this.#send(reply, unread),
     )
-    addConsole(this.#server, { ...options.console, prefix }, (request, reply) =>
-      this.#clients.hasRoom(request.raw, reply.raw),
-    )
+    const hasRoom = (request: FastifyRequest, reply: FastifyReply): boolean =>
+      this.#clients.hasRoom(request.raw, reply.raw)
+    const { provider, onFault } = options
+    addSignIn(this.#server, { browsers: this.#browsers, provider, onFault }, hasRoom)
+    addConsole(this.#server, { ...options.console, prefix }, hasRoom)
     this.#server.setNotFoundHandler((_request, reply) => this.#send(reply, unknownPath))
     this.#server.setErrorHandler((error: FastifyError, request, reply) =>
       this.#send(reply, this.#answerOf(error, request.routeOptions.config.admin?.maxBodyBytes)),

@@ -15,6 +15,10 @@ const shown = {
     items: { enum: [...rights, ...grants] },
     description: 'The rights of the token, or those of the link.',
   },
+  content: {
+    type: 'boolean',
+    description: 'Whether it sees what messages contain, and what endpoints have answered.',
+  },
   scope: scopeSchema,
   ends: {
     type: ['string', 'null'],
@@ -26,10 +30,14 @@ const shown = {
   isLink: { type: 'boolean', description: 'Whether a link has begun the session.' },
   theme: {
     type: ['object', 'null'],
-    required: ['name', 'accent', 'logo'],
+    required: ['name', 'accent', 'scheme', 'logo'],
     properties: {
       name: { type: ['string', 'null'] },
       accent: { type: ['string', 'null'], description: 'A colour, such as `#0a7d55`.' },
+      scheme: {
+        enum: ['system', 'light', 'dark'],
+        description: 'Whether it is light or dark, for who has chosen nothing.',
+      },
       logo: { type: ['string', 'null'], description: 'The path of the logo, below that of the console.' },
     },
     description: 'How the console looks, by the settings `admin.console…`.',
@@ -80,11 +88,12 @@ export const sessionRoutes: readonly AdminRoute[] = [
       example: {
         name: 'ann',
         rights: ['read', 'operate'],
+        content: true,
         scope: 'all',
         ends: '2026-07-30T09:30:00.000Z',
         label: null,
         isLink: false,
-        theme: { name: 'Acme webhooks', accent: '#0a7d55', logo: 'theme/logo.svg' },
+        theme: { name: 'Acme webhooks', accent: '#0a7d55', scheme: 'system', logo: 'theme/logo.svg' },
         isSession: true,
       },
     },

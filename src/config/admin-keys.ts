@@ -1,4 +1,24 @@
-import { cidrs, duration, integer, isPlainUrl, optionalText, text, HOUR, MINUTE, SECOND } from './key.ts'
+import {
+  choice,
+  cidrs,
+  duration,
+  integer,
+  isPlainUrl,
+  optionalText,
+  text,
+  texts,
+  HOUR,
+  MINUTE,
+  SECOND,
+} from './key.ts'
+
+/** Without TLS, whoever is between could sign in as anybody. */
+function isIssuer(given: string): boolean {
+  if (!URL.canParse(given)) return false
+  const { protocol, hostname, search, hash, username } = new URL(given)
+  const isPlain = protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname)
+  return (protocol === 'https:' || isPlain) && search === '' && hash === '' && username === ''
+}
 
 export const adminKeys = {
   host: text({
@@ -58,6 +78,41 @@ export const adminKeys = {
     max: 720 * HOUR,
     description: 'How long after the sign-in a session of the console ends, however much it is used.',
   }),
+  oidcIssuer: optionalText({
+    shape: { accepts: isIssuer, expected: 'https://host/path, or http:// on this machine' },
+    description:
+      'The issuer of the OpenID provider by which people sign in to the console, as its `/.well-known/openid-configuration` has it. It needs `admin.publicUrl`, below which the provider sends browsers back to `/console/oidc/callback`. If it is not set, people sign in by token or by link.',
+  }),
+  oidcClientId: optionalText({
+    description: 'The id of the client that the provider has for `sluice admin`.',
+  }),
+  oidcClientSecretFile: optionalText({
+    description:
+      'The file of the secret of this client. It is read at each sign-in. If it is not set, the client is public, and only PKCE protects it.',
+  }),
+  oidcScopes: text({
+    default: 'openid email profile',
+    description: 'What is asked of the provider, as words with spaces between them. `openid` is needed.',
+  }),
+  oidcNameClaim: text({
+    default: 'email',
+    description:
+      'The claim by which the audit trail names people. If it is missing, or if an e-mail address is not verified, they are named by `sub`.',
+  }),
+  oidcClaim: text({
+    default: 'groups',
+    description:
+      'The claim that says what somebody may do: a text, or a list of texts, in the ID token or in the answer about the user.',
+  }),
+  oidcRights: texts({
+    default: [],
+    item: {
+      accepts: (given) => /^.{1,200}: +(read|operate|admin)( +\S+){0,2}$/.test(given),
+      expected: 'VALUE: RIGHT, with content, no-content or KEY=VALUE after it',
+    },
+    description:
+      'What people may do by the values of `admin.oidcClaim`, such as `sluice-admins: admin,support: read content,acme: operate tenant=acme`. The right is `read`, `operate` or `admin`. With a label, it is for the destinations that have the label. The first value that somebody has counts.',
+  }),
   consoleName: optionalText({
     shape: { accepts: (given) => /^[^\p{Cc}]{1,60}$/u.test(given), expected: 'up to 60 characters' },
     description: 'The name that the console shows in place of Sluice.',
@@ -65,6 +120,12 @@ export const adminKeys = {
   consoleAccent: optionalText({
     shape: { accepts: (given) => /^#[0-9a-f]{6}$/i.test(given), expected: 'a colour such as #0a7d55' },
     description: 'The accent colour of the console.',
+  }),
+  consoleTheme: choice({
+    default: 'system',
+    values: ['system', 'light', 'dark'],
+    description:
+      'Whether the console is light or dark, for who has chosen nothing. `system`: as the system of who looks at it.',
   }),
   consoleLogo: optionalText({
     description: 'The file of the logo that the console shows, .svg or .png, at most 100 KiB.',

@@ -4,6 +4,7 @@ import { followKeys } from './data/keys.ts'
 import { followLinks, type PageName, route } from './data/route.ts'
 import { known, openSession } from './data/session.ts'
 import { showTheme } from './data/theme.ts'
+import { AudiencesPage } from './pages/audiences.tsx'
 import { AuditPage } from './pages/audit.tsx'
 import { DeadLettersPage } from './pages/dead-letters.tsx'
 import { DestinationPage } from './pages/destination.tsx'
@@ -35,6 +36,7 @@ const pages: Readonly<Record<PageName, () => preact.JSX.Element>> = {
   'dead-letters': DeadLettersPage,
   replays: ReplaysPage,
   replay: ReplayPage,
+  audiences: AudiencesPage,
   sources: SourcesPage,
   source: SourcePage,
   history: HistoryPage,

@@ -1,10 +1,12 @@
 import {
+  type AudienceWord,
   decodeHealth,
   type DestinationWord,
   type FailingHookWord,
   type FailingWord,
   type ProcessWord,
 } from './health-record.ts'
+import { type AudienceHealth, audiencesTogether } from './audience-board.ts'
 import type { KeyedRecord } from '../message/records.ts'
 
 /** A process that has written nothing for this time, in milliseconds, is dead, and its words don't count. */
@@ -58,6 +60,7 @@ export class HealthBoard {
   readonly #processes = new Map<string, LivingProcess>()
   readonly #words = new Map<string, Map<string, DestinationWord>>()
   readonly #failing = new Map<string, Map<string, FailingWord>>()
+  readonly #audiences = new Map<string, AudienceWord>()
   #position = 0
 
   /** The offset before which all records have been read. */
@@ -73,7 +76,10 @@ export class HealthBoard {
     const { writer } = record
     if (record.kind === 'destination') takeWord(this.#words, record, record.word)
     else if (record.kind === 'failing') takeWord(this.#failing, record, record.word)
-    else if (record.word === undefined) this.#processes.delete(writer)
+    else if (record.kind === 'audiences') {
+      if (record.word === undefined) this.#audiences.delete(writer)
+      else this.#audiences.set(writer, record.word)
+    } else if (record.word === undefined) this.#processes.delete(writer)
     else this.#processes.set(writer, { word: record.word, seenMs, offset })
   }
 
@@ -81,6 +87,8 @@ export class HealthBoard {
   forgetDead(nowMs: number): void {
     for (const [writer, { seenMs }] of this.#processes)
       if (nowMs - seenMs > deadAfterMs) this.#processes.delete(writer)
+    for (const writer of this.#audiences.keys())
+      if (!this.#processes.has(writer)) this.#audiences.delete(writer)
     for (const told of [this.#words, this.#failing])
       for (const [destinationId, words] of told) {
         for (const writer of words.keys()) if (!this.#processes.has(writer)) words.delete(writer)
@@ -128,6 +136,12 @@ export class HealthBoard {
   /** Returns the destinations of which some process says that they fail. */
   failing(): Iterable<string> {
     return this.#failing.keys()
+  }
+
+  /** Returns what the processes that live know of audiences. */
+  audiences(nowMs: number): AudienceHealth {
+    const living = [...this.#audiences].filter(([writer]) => this.#lives(writer, nowMs))
+    return audiencesTogether(living.map(([, word]) => word))
   }
 
   /** Returns the processes that live, in the order of their names. */

@@ -11,6 +11,10 @@ import { Compile } from 'typebox/compile'
 //   or which was learned to take less. It is written when something changes, and deleted when there is
 //   nothing to tell any more. It counts as long as its process lives.
 //
+// - `["audiences", WRITER]`: what a process knows of audiences: counts of values, first syncs, and
+//   destinations that lack values. It is written when something changes, and counts as long as its process
+//   lives.
+//
 // Readers ignore kinds and fields that they don't know, and every field of a destination may be absent. So
 // further kinds and fields can be added.
 
@@ -88,6 +92,41 @@ const destinationSchema = Type.Object({
   limit: Type.Optional(limitSchema),
 })
 
+const firstSyncSchema = Type.Object({
+  destination: Type.String(),
+  space: Type.String(),
+  /** The number of values that are still to be queued, from this process's units. */
+  left: Type.Number(),
+  /** True if it waits, because the destination or the source is not on. */
+  isWaiting: Type.Boolean(),
+})
+
+const audiencesSchema = Type.Object({
+  /** What the process has counted in its units. */
+  spaces: Type.Array(
+    Type.Object({
+      space: Type.String(),
+      /** How many units it has counted. */
+      units: Type.Number(),
+      /** When the oldest of them was counted, in epoch milliseconds. */
+      atMs: Type.Number(),
+      /** How many users have a value, by property. */
+      values: Type.Record(Type.String(), Type.Number()),
+      /** How many values have properties that are too many to be told. */
+      more: Type.Number(),
+    }),
+  ),
+  firstSyncs: Type.Array(firstSyncSchema),
+  /** Destinations that lack values of a space. */
+  behind: Type.Array(Type.Object({ destination: Type.String(), space: Type.String() })),
+  /** How many first syncs and destinations are left out, because they are too many. */
+  untold: Type.Number(),
+})
+
+/** What a process knows of audiences. */
+export type AudienceWord = Readonly<Static<typeof audiencesSchema>>
+export type FirstSyncWord = Readonly<Static<typeof firstSyncSchema>>
+
 /** That a process lives, and which units it owns. */
 export type ProcessWord = Readonly<Static<typeof processSchema>>
 export type WaitingWord = Readonly<Static<typeof waitingSchema>>
@@ -109,6 +148,7 @@ export type DestinationWord = {
 /** A record of the topic `health`. Without a word, it deletes the record with its key. */
 export type HealthRecord =
   | { readonly kind: 'process'; readonly writer: string; readonly word: ProcessWord | undefined }
+  | { readonly kind: 'audiences'; readonly writer: string; readonly word: AudienceWord | undefined }
   | {
       readonly kind: 'failing'
       readonly destinationId: string
@@ -124,7 +164,7 @@ export type HealthRecord =
 
 export function encodeHealth(record: HealthRecord): { readonly key: Buffer; readonly value: Buffer | null } {
   const names =
-    record.kind === 'process'
+    record.kind === 'process' || record.kind === 'audiences'
       ? [record.kind, record.writer]
       : [record.kind, record.destinationId, record.writer]
   return {
@@ -134,6 +174,7 @@ export function encodeHealth(record: HealthRecord): { readonly key: Buffer; read
 }
 
 const checkProcess = Compile(processSchema)
+const checkAudiences = Compile(audiencesSchema)
 const checkDestination = Compile(destinationSchema)
 const checkFailing = Compile(failingSchema)
 
@@ -148,6 +189,8 @@ export function decodeHealth(key: Buffer, value: Buffer | null): HealthRecord | 
   if (typeof first !== 'string') return undefined
   if (kind === 'process' && names.length === 2)
     return { kind, writer: first, word: checkProcess.Check(content) ? content : undefined }
+  if (kind === 'audiences' && names.length === 2)
+    return { kind, writer: first, word: checkAudiences.Check(content) ? content : undefined }
   if (typeof second !== 'string' || names.length !== 3) return undefined
   const about = { destinationId: first, writer: second }
   if (kind === 'failing') return { kind, ...about, word: checkFailing.Check(content) ? content : undefined }

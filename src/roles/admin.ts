@@ -23,8 +23,10 @@ import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { applyCalls } from './apply-calls.ts'
+import { audienceCalls } from './audience-calls.ts'
 import { bulkCalls } from './bulk-calls.ts'
-import { contentCalls } from './content-calls.ts'
+import { eventSearchCalls } from './event-search-calls.ts'
+import { contentCalls, type ContentCallsOptions } from './content-calls.ts'
 import { rotateCalls } from './rotate-calls.ts'
 import { tokenCalls } from './token-calls.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
@@ -139,14 +141,14 @@ export async function startAdminPart({
     calls: {
       ...replayCalls(desk, catalog, log),
       ...destinationCalls({ desk: pauseDesk, followed }, catalog, config, log),
-      ...statusCalls(followed, catalog, log),
+      ...callsFromMemory(followed, catalog, log),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
       ...callsAtDesk(atDesk, catalog),
       ...bulkCalls({ followed, desk: pauseDesk, atDesk, catalog, config, log }),
       ...deliveryLog.calls,
-      ...contentCalls({ config, log, desk, catalog }),
+      ...callsWithContent({ config, log, desk, catalog }),
       ...console.calls,
       live: async (request) => live.call(request),
     },
@@ -201,6 +203,16 @@ async function serve(
     await server.stop(Math.max(0, config.shutdown.timeoutMs - leaveMs))
   })
   return { port, notReady: () => [...(isStopping ? ['stopping'] : []), ...watch.obstacles()] }
+}
+
+/** The calls that say how destinations are, and what audiences have. */
+function callsFromMemory(...given: Parameters<typeof statusCalls>) {
+  return { ...statusCalls(...given), ...audienceCalls(...given) }
+}
+
+/** The calls that show events of Kafka. */
+function callsWithContent(options: ContentCallsOptions) {
+  return { ...contentCalls(options), ...eventSearchCalls(options) }
 }
 
 /** The calls that read and change the catalog in its topic. */

@@ -11,6 +11,7 @@ import type { Refusals } from '../notices/refusals.ts'
 import type { Watch } from '../notices/watch.ts'
 import { recallObserver } from '../recall/run.ts'
 import { departuresTo } from '../health/departures.ts'
+import { AudienceReporter } from '../health/audience-reporter.ts'
 import { FailingReporter } from '../health/failing-reporter.ts'
 import { HookAnswers } from '../health/hook-answers.ts'
 import { Reporter } from '../health/reporter.ts'
@@ -150,6 +151,8 @@ type Joined = MemberOutlets &
     readonly reporter: Reporter
     /** Tells them which URLs fail, and what these answer. */
     readonly failing: FailingReporter
+    /** Tells them how many values audiences have, and who gets them. */
+    readonly audienceReporter: AudienceReporter
     readonly answers: HookAnswers
     readonly worst: WorstFailing
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
@@ -298,6 +301,7 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
     refusals: openRefusals(config),
     reporter: new Reporter(writer),
     failing: new FailingReporter(writer),
+    audienceReporter: new AudienceReporter(writer),
     answers: new HookAnswers(Date.now),
     worst: new WorstFailing(),
     traces: base.tracing?.worker,

@@ -31,6 +31,11 @@ export type Caller = {
 /** `own`: a page of ours. `foreign`: a page of another site. `unknown`: the request doesn't say. */
 export type Site = 'own' | 'foreign' | 'unknown'
 
+/** How long a sign-in at the provider may take, in seconds. */
+const flowSeconds = 600
+/** It has a secret, and the page to show afterwards. */
+const mostFlowCharacters = 1_000
+
 /** What requests of browsers say about where they come from, and the cookie that they carry. */
 export class Browsers {
   readonly #publicUrl: URL | undefined
@@ -79,6 +84,31 @@ export class Browsers {
     }
   }
 
+  /** Returns what a browser keeps while it signs in at the provider. */
+  flowOf(request: Approach): string | undefined {
+    return cookieOf(request.headers.cookie, this.#flowName(request), mostFlowCharacters)
+  }
+
+  /**
+   * Returns the cookie of a browser that goes to the provider, or has come back (`undefined`). It comes back
+   * from another site, so `SameSite=Strict` would keep the cookie from being sent.
+   */
+  keepFlow(request: Approach, kept: string | undefined): string {
+    const parts = [
+      `${this.#flowName(request)}=${kept ?? ''}`,
+      `Path=${this.prefix === '' ? '/' : this.prefix}`,
+      `Max-Age=${kept === undefined ? 0 : flowSeconds}`,
+      'HttpOnly',
+      'SameSite=Lax',
+      ...(this.#isSecure(request) ? ['Secure'] : []),
+    ]
+    return parts.join('; ')
+  }
+
+  #flowName(request: Approach): string {
+    return `${this.#cookieName(request)}-sign-in`
+  }
+
   /**
    * `__Host-` and `__Secure-` keep other hosts and pages without TLS from setting the cookie. `__Host-`
    * allows no path. Without TLS, the name has the port, because all ports of a host share their cookies.
@@ -108,11 +138,13 @@ export class Browsers {
 }
 
 /** Returns the value of a cookie. A name that comes twice was set by somebody else too, so it has none. */
-function cookieOf(header: string | undefined, name: string): string | undefined {
+function cookieOf(header: string | undefined, name: string, most = 200): string | undefined {
   const values = (header ?? '').split(';').flatMap((pair) => {
     const [key = '', value = ''] = pair.trim().split('=', 2)
     return key === name ? [value] : []
   })
   const [only] = values
-  return values.length === 1 && only !== undefined && /^[\x21-\x7e]{1,200}$/.test(only) ? only : undefined
+  return values.length === 1 && only !== undefined && only.length <= most && /^[\x21-\x7e]+$/.test(only)
+    ? only
+    : undefined
 }

@@ -142,7 +142,7 @@ message. Exit codes: 0 found, 3 nothing found, 1 Kafka can not be read, 2 wrong 
           const [{ scanEvents }, { readCondition }, { timeGiven, wholeNumber: numberGiven }] =
             await Promise.all([
               import('./log-scan.ts'),
-              import('./body-condition.ts'),
+              import('../../roles/content/body-condition.ts'),
               import('./log-search.ts'),
             ])
           const nowMs = Date.now()

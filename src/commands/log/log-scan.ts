@@ -6,17 +6,14 @@ import {
   offsetRanges,
   type PartitionReader,
 } from '../../kafka/read/partition-reader.ts'
-import { enter } from '../../message/enter.ts'
 import { parseJson } from '../../message/json/json.ts'
-import { sourceIdOf } from '../../message/record-headers.ts'
 import type { WholeRecord } from '../../message/records.ts'
+import type { BodyCondition } from '../../roles/content/body-condition.ts'
+import { type FoundEvent, type Judge, openJudge } from '../../roles/content/event-judge.ts'
 import { askKafka, openKafka } from '../../roles/start/ask-kafka.ts'
 import { grouped, Progress, type Screen } from '../../roles/start/progress.ts'
-import { openDecoder } from '../../roles/start/schema-registry.ts'
 import { topicNames } from '../../roles/start/settings.ts'
 import { WrongUseError } from '../../roles/start/start-error.ts'
-import { magicByte } from '../../schema-registry/frame.ts'
-import { type BodyCondition, meets } from './body-condition.ts'
 
 export type ScanOptions = {
   /** The times between which the messages were written to Kafka, in epoch milliseconds. */
@@ -41,8 +38,6 @@ export type Scanned = { readonly found: number; readonly isComplete: boolean }
 
 /** How many partitions are read at the same time. */
 const atATime = 4
-/** How long a schema of a registry is waited for, in milliseconds. */
-const decodeWithinMs = 10_000
 
 /**
  * Reads the messages that upstream services wrote to Kafka in a range of time, and shows those that meet the
@@ -56,7 +51,9 @@ export async function scanEvents(config: Config, log: Logger, options: ScanOptio
   const topic = topicNames(config).events
   const ranges = await askKafka(config, offsetRanges(kafka, topic, options))
   const reader = createPartitionReader(kafka)
-  const judge = await openJudge(config, topic, options)
+  const { conditions, text, source } = options
+  const isSource = (id: string): boolean => source === undefined || id === source
+  const judge = await openJudge(config, topic, { conditions, text, isSource })
   try {
     return await new Scan({ topic, ranges, reader, judge, options }).run()
   } finally {
@@ -64,65 +61,6 @@ export async function scanEvents(config: Config, log: Logger, options: ScanOptio
     await reader.stop()
   }
 }
-
-type Found = {
-  readonly messageId: string
-  readonly type: string
-  readonly source: string
-  readonly body: string
-}
-
-type Judge = {
-  /** Returns what a record says if it meets the conditions. */
-  of(partition: number, record: WholeRecord): Promise<Found | undefined>
-  stop(): void
-}
-
-async function openJudge(
-  config: Config,
-  topic: string,
-  { conditions, source, text }: ScanOptions,
-): Promise<Judge> {
-  const decoder = await openDecoder(config, silent)
-  const wanted = text === undefined ? undefined : Buffer.from(text)
-  return {
-    async of(partition, { value, headers, offset, timestampMs }) {
-      const sourceId = sourceIdOf(headers) ?? ''
-      if (value === null || (source !== undefined && sourceId !== source)) return undefined
-      let body = value
-      if (value[0] === magicByte) {
-        const decoded = await Promise.race([decoder.decode(value), late()])
-        if (decoded === undefined || !decoded.ok) return undefined
-        body = decoded.value
-      }
-      if (wanted !== undefined && !body.includes(wanted)) return undefined
-      const parsed = parseJson(body.toString())
-      if (!parsed.ok || !conditions.every((condition) => meets(parsed.value, condition))) return undefined
-      const entered = enter(body, { topic, partition, offset, timestampMs }, config.message)
-      // A message that Sluice refuses is a dead letter, which somebody may look for too.
-      const { messageId, type } = entered.ok ? entered.message : namesIn(parsed.value)
-      return { messageId, type, source: sourceId, body: body.toString() }
-    },
-    stop: () => decoder.stop(),
-  }
-}
-
-function late(): Promise<undefined> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(undefined), decodeWithinMs).unref()
-  })
-}
-
-function namesIn(message: unknown): { messageId: string; type: string } {
-  const { messageId, type }: { messageId?: unknown; type?: unknown } = Object(message)
-  return { messageId: textOf(messageId), type: textOf(type) }
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-const silent = { info() {}, warn() {}, error() {} }
 
 /** The offsets of a partition that are read. */
 type LogRange = Awaited<ReturnType<typeof offsetRanges>>[number]
@@ -217,7 +155,7 @@ class Scan {
     this.#leftFromMs = Math.min(this.#leftFromMs ?? Infinity, timestampMs)
   }
 
-  #tell(partition: number, { offset, timestampMs }: WholeRecord, found: Found): void {
+  #tell(partition: number, { offset, timestampMs }: WholeRecord, found: FoundEvent): void {
     const { topic, options } = this.#parts
     this.#found++
     const at = timeOf(timestampMs)

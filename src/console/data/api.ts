@@ -1,6 +1,7 @@
 import { type Answer, answered, within } from './answer.ts'
 import { admin } from './client.ts'
 import type {
+  BulkOrder,
   Destination,
   Grant,
   GroupedStats,
@@ -112,6 +113,11 @@ export function removeDestination(id: string, change: Change) {
   )
 }
 
+/** Does the same to many destinations, or says with `dryRun` to which it would be done. */
+export function changeMany(order: BulkOrder) {
+  return answered(admin.post('/v1/destinations/bulk', { body: order, ...within() }))
+}
+
 export function testDestination(id: string, hook: string | undefined) {
   const body = hook === undefined ? {} : { hook }
   return answered(
@@ -157,6 +163,37 @@ export function endOldSecret(id: string) {
 
 export function readMessage(id: string, reading: Reading = {}) {
   return answered(admin.get('/v1/log/messages/{message}', { path: { message: id }, ...within(reading) }))
+}
+
+/** Reads what a message contains. The audit trail says who did. */
+export function readContent(id: string) {
+  return answered(admin.get('/v1/log/messages/{message}/content', { path: { message: id }, ...within() }))
+}
+
+export type DeadQuery = { readonly from: string; readonly destination?: string | undefined }
+
+/** Counts dead letters by destination and reason. */
+export function countDeadLetters(query: DeadQuery, reading: Reading = {}) {
+  return answered(admin.post('/v1/dead-letters/summary', { body: filled(query), ...within(reading) }))
+}
+
+/** Reads the last events of a source. The audit trail says who did. */
+export function readSourceEvents(id: string) {
+  return answered(
+    admin.get('/v1/sources/{source}/events', { path: { source: id }, query: { limit: 10 }, ...within() }),
+  )
+}
+
+export type EventSearchQuery = {
+  readonly conditions: string[]
+  readonly source?: string | undefined
+  readonly from: string
+  readonly cursor?: string | undefined
+}
+
+/** Reads a part of a search through the events. The audit trail says who did. */
+export function searchEvents(query: EventSearchQuery, reading: Reading = {}) {
+  return answered(admin.post('/v1/events/search', { body: filled(query), ...within(reading) }))
 }
 
 export type LogSearch = {
@@ -254,6 +291,10 @@ export function putSource(source: Source, change: Change) {
   return answered(
     admin.put('/v1/sources/{source}', { path: { source: id }, body: source, ...changing(change) }),
   )
+}
+
+export function listAudiences(reading: Reading = {}) {
+  return answered(admin.get('/v1/audiences', within(reading)))
 }
 
 export type HistoryQuery = {

@@ -11,6 +11,7 @@ export const pageKeys: readonly { readonly key: string; readonly page: PageName;
   { key: 'd', page: 'destinations', name: 'Destinations' },
   { key: 'l', page: 'dead-letters', name: 'Dead letters' },
   { key: 'r', page: 'replays', name: 'Replays' },
+  { key: 'u', page: 'audiences', name: 'Audiences' },
   { key: 's', page: 'sources', name: 'Sources' },
   { key: 'h', page: 'history', name: 'History' },
   { key: 'a', page: 'audit', name: 'Audit' },

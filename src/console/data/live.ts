@@ -4,11 +4,12 @@ import { useEffect } from 'preact/hooks'
 const pauseMs = 1_000
 
 /**
- * Asks again soon after something happens to a destination or a message, by server-sent events. Without them,
- * such as when all places for live views are taken, a page still asks every few seconds.
+ * Asks again soon after something happens to a destination, a message or what a source has sent, by
+ * server-sent events. Without them, such as when all places for live views are taken, a page still asks every
+ * few seconds.
  */
 export function useLive(
-  about: { readonly destination: string } | { readonly message: string },
+  about: { readonly destination: string } | { readonly message: string } | { readonly source: string },
   again: () => void,
 ): void {
   const query = new URLSearchParams(about).toString()

@@ -14,6 +14,7 @@ export const pageNames = [
   'dead-letters',
   'replays',
   'replay',
+  'audiences',
   'sources',
   'source',
   'history',

@@ -1,6 +1,8 @@
 import { computed, signal } from '@preact/signals'
+import { showAccent } from './accent-style.ts'
 import { type Answer, answered, type Problem, within } from './answer.ts'
 import { admin } from './client.ts'
+import { proposeTheme, type Theme as Scheme } from './theme.ts'
 import type { Grant, Right, Scope } from './types.ts'
 
 export type Session = {
@@ -8,8 +10,19 @@ export type Session = {
   /** Those of a token, or the grants of a customer's link. */
   readonly rights: readonly (Right | Grant)[]
   readonly scope: Scope
+  /** Whether it sees what messages contain, and what endpoints have answered. */
+  readonly seesContent: boolean
+  readonly theme: Theme | null
   /** When the session ends, if it does. */
   readonly endsAt: string | null
+}
+
+/** How the operator lets the console look. `logo`: its path below the console. */
+export type Theme = {
+  readonly name: string | null
+  readonly accent: string | null
+  readonly scheme: Scheme
+  readonly logo: string | null
 }
 
 type Known =
@@ -30,6 +43,18 @@ export function may(right: Right, grant?: Grant): boolean {
   return rights.includes(right) || (grant !== undefined && rights.includes(grant))
 }
 
+/** What the console is called. */
+export const brand = computed(() => shownTheme()?.name ?? 'Sluice')
+/** The address of the logo. It is below the console, as all files are. */
+export const logo = computed(() => shownTheme()?.logo ?? undefined)
+
+function shownTheme(): Theme | undefined {
+  return known.value.is === 'in' ? (known.value.session.theme ?? undefined) : undefined
+}
+
+/** Whether the session may see what messages contain. */
+export const seesContent = computed(() => known.value.is === 'in' && known.value.session.seesContent)
+
 /** Whether the session is about the whole installation. Some calls are only for such sessions. */
 export const isForAll = computed(() => known.value.is === 'in' && known.value.session.scope === 'all')
 
@@ -39,10 +64,15 @@ export const isForAll = computed(() => known.value.is === 'in' && known.value.se
  */
 export async function openSession(): Promise<void> {
   const fragment = new URLSearchParams(location.hash.slice(1))
-  const [code, link] = [fragment.get('code'), fragment.get('link')]
-  if (code !== null || link !== null) {
-    const body = code === null ? { link: link ?? '' } : { code }
-    history.replaceState(null, '', `${location.pathname}${location.search}`)
+  const [code, link, refusal] = ['code', 'link', 'refused'].map((name) => fragment.get(name))
+  if (typeof refusal === 'string') {
+    forgetFragment()
+    known.value = { is: 'out', why: refusalOf(refusal) }
+    return
+  }
+  if (typeof code === 'string' || typeof link === 'string') {
+    const body = typeof code === 'string' ? { code } : { link: link ?? '' }
+    forgetFragment()
     const answer = await answered(admin.post('/v1/session', { body, ...within() }))
     if (!answer.ok) {
       known.value = { is: 'out', why: answer.problem }
@@ -50,6 +80,38 @@ export async function openSession(): Promise<void> {
     }
   }
   await lookAtSession()
+}
+
+function forgetFragment(): void {
+  history.replaceState(null, '', `${location.pathname}${location.search}`)
+}
+
+/** Says why the provider's sign-in did not succeed, and what to do. */
+function refusalOf(why: string): Problem {
+  const detail = refusals[why] ?? 'Try again, or sign in with a token.'
+  return { type: 'refused', title: 'You are not signed in', status: 0, detail }
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  denied: 'The provider has refused. Try again, or ask whoever runs it.',
+  stale: 'The sign-in was begun in another window or too long ago. Begin again.',
+  no_right: 'The provider knows you, but you have no right here. Ask whoever runs Sluice.',
+  failed:
+    'The provider does not answer as it should. Try again later, or sign in with a token. The log of sluice admin has the reason.',
+  busy: 'Too many tries came from your address. Try again in a minute.',
+  unavailable: 'Kafka does not answer, so your session could not be kept. Try again.',
+}
+
+/** What the page to sign in has to know. `provider`: where a sign-in at the provider begins. */
+export async function readSignIn(): Promise<{ readonly provider: string | null }> {
+  try {
+    const response = await fetch(new URL('sign-in.json', import.meta.url))
+    const { provider }: { provider?: unknown } = Object(response.ok ? await response.json() : {})
+    return { provider: typeof provider === 'string' ? provider : null }
+  } catch {
+    // A token signs in without it.
+    return { provider: null }
+  }
 }
 
 export async function signIn(token: string): Promise<Answer<unknown>> {
@@ -74,6 +136,9 @@ async function lookAtSession(): Promise<void> {
     known.value = { is: 'out', why: answer.problem.status === 401 ? undefined : answer.problem }
     return
   }
-  const { name, rights, scope, ends } = answer.value
-  known.value = { is: 'in', session: { name, rights, scope, endsAt: ends } }
+  const { name, rights, scope, ends, content, theme } = answer.value
+  known.value = { is: 'in', session: { name, rights, scope, endsAt: ends, seesContent: content, theme } }
+  if (theme === null) return
+  if (theme.accent !== null) showAccent(theme.accent)
+  proposeTheme(theme.scheme)
 }

@@ -46,6 +46,6 @@ client.Close()`
 }
 
 /** Quotes a text for a shell. */
-function shell(text: string): string {
+export function shell(text: string): string {
   return /^[\w.:/@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -4,18 +4,24 @@ export type Theme = 'system' | 'light' | 'dark'
 
 const key = 'sluice-theme'
 
-export const theme = signal<Theme>(read())
+export const theme = signal<Theme>(read() ?? 'system')
 
 /** Sets the theme, and keeps it for later visits with this browser. */
 export function setTheme(next: Theme): void {
   theme.value = next
   show(next)
   try {
-    if (next === 'system') localStorage.removeItem(key)
-    else localStorage.setItem(key, next)
+    localStorage.setItem(key, next)
   } catch {
     // The browser keeps nothing. The theme then lasts as long as the page.
   }
+}
+
+/** Sets the theme of who has chosen none. */
+export function proposeTheme(proposed: Theme): void {
+  if (read() !== undefined) return
+  theme.value = proposed
+  show(proposed)
 }
 
 export function showTheme(): void {
@@ -27,11 +33,12 @@ function show(next: Theme): void {
   else document.documentElement.dataset['theme'] = next
 }
 
-function read(): Theme {
+/** Returns what somebody has chosen with this browser. */
+function read(): Theme | undefined {
   try {
-    const kept = localStorage.getItem(key)
-    return kept === 'light' || kept === 'dark' ? kept : 'system'
+    const text = localStorage.getItem(key)
+    return text === 'light' || text === 'dark' || text === 'system' ? text : undefined
   } catch {
-    return 'system'
+    return undefined
   }
 }

@@ -11,9 +11,15 @@ import type {
 // The shapes of the admin API that the pages name: those of its document, by which the client is generated.
 
 export type {
+  AudienceDestination,
+  AudienceSpace,
   Attention,
   AuditEntry,
+  BulkDone,
+  BulkOrder,
   CatalogChange,
+  DeadLetterGroup,
+  FoundEvent,
   Destination,
   FieldChange,
   Link as ListedLink,
@@ -23,6 +29,7 @@ export type {
   ListedToken,
   LogMinute,
   LogRecord,
+  MessageRequest,
   Replay,
   ReplayPreview,
   ReplaySelection,
@@ -45,4 +52,6 @@ export type GroupedStats = Required<
   Pick<Answer<'post', '/v1/log/stats'>, 'from' | 'to' | 'times' | 'groups' | 'others'>
 >
 export type Tested = Answer<'post', '/v1/destinations/{destination}/test'>
+export type MessageContent = Answer<'get', '/v1/log/messages/{message}/content'>
+export type SourceEvents = Answer<'get', '/v1/sources/{source}/events'>
 export type ReplayState = Replay['state']

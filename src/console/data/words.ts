@@ -65,7 +65,7 @@ export function recordText(record: LogRecord): string {
 }
 
 /** Says what came of a request: `503`, `timeout`, `connection ECONNREFUSED`. */
-function outcomeText({ outcome, status, error }: LogRecord): string {
+export function outcomeText({ outcome, status, error }: LogRecord): string {
   if (status !== null) return String(status)
   return [outcome ?? 'unknown', error].filter((part) => part !== null).join(' ')
 }

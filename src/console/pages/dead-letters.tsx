@@ -1,17 +1,19 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
-import { bytes, count } from '../data/format.ts'
+import { byDestination, type DeadDestination } from '../data/dead-groups.ts'
+import { count } from '../data/format.ts'
 import { explainReason } from '../data/reasons.ts'
 import { route, setParams } from '../data/route.ts'
 import { may } from '../data/session.ts'
-import type { ReplayPreview, ReplaySelection } from '../data/types.ts'
+import type { DeadLetterGroup, ReplaySelection } from '../data/types.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Button, Choice, Field } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
 import { ReplayDialog } from '../parts/replay-dialog.tsx'
+import { Time } from '../parts/time.tsx'
 
 const times = [
   { value: '24', name: 'Last 24 hours' },
@@ -21,8 +23,6 @@ const times = [
 ] as const
 
 const hourMs = 3_600_000
-
-type DeadGroup = ReplayPreview['groups'][number]
 
 /** Dead letters by destination and reason: what the reason means, what to do, and the replay. */
 export function DeadLettersPage() {
@@ -39,65 +39,43 @@ export function DeadLettersPage() {
         />
         <Choice label="Time" value={hours} options={times} onChange={(next) => setParams({ hours: next })} />
       </div>
-      {may('operate', 'replay') ? (
-        <Groups key={hours} hours={Number(hours)} destination={destination} />
-      ) : (
-        <Empty title="Your token may not count dead letters.">
-          It needs the right operate.{' '}
-          <Link to="find" params={{ what: 'dead' }}>
-            The delivery log lists them.
-          </Link>
-        </Empty>
-      )}
+      <Groups key={hours} hours={Number(hours)} destination={destination} />
     </Page>
   )
 }
 
-/**
- * The beginning of the time shown. It stays while the page is open, so that a replay takes what was counted.
- */
 function Groups({ hours, destination }: { hours: number; destination: string }) {
+  // The beginning of the time stays while the page is open, so that a replay takes what is shown.
   const from = useSignal(new Date(Date.now() - hours * hourMs).toISOString()).value
-  const selection: ReplaySelection = {
-    of: 'dead-letters',
-    from,
-    ...(destination === '' ? {} : { destination }),
-  }
-  const { asked } = useAsk(JSON.stringify(selection), (reading) =>
-    api.previewReplay({ selection, again: true }, reading),
-  )
-  const preview = asked.value.value
-  return (
-    <>
-      <NotYet asked={asked.value} />
-      {preview === undefined ? null : <Listed preview={preview} selection={selection} />}
-    </>
-  )
-}
-
-function Listed({ preview, selection }: { preview: ReplayPreview; selection: ReplaySelection }) {
   const open = useSignal<ReplaySelection | undefined>(undefined)
-  const { groups, counted, isComplete } = preview
-  if (groups.length === 0)
+  const { asked } = useAsk(
+    `${from} ${destination}`,
+    (reading) => api.countDeadLetters({ from, destination }, reading),
+    10_000,
+  )
+  const summary = asked.value.value
+  if (summary === undefined) return <NotYet asked={asked.value} />
+  if (summary.groups.length === 0)
     return <Empty title="No dead letters in this time.">Choose a longer time to see older ones.</Empty>
   return (
     <>
-      <p>
-        {isComplete ? '' : 'Counted in the time that there was: at least '}
-        {count(counted.records)} dead letters, {bytes(counted.bytes)}. What replays have sent again is counted
-        too.
+      <p class="lead quiet">
+        What has become a dead letter, also if a replay has sent it since. A replay is counted before it
+        starts.
       </p>
-      <ul class="rows" aria-label="Dead letters by destination and reason">
-        {groups.map((group) => (
-          <Group
-            key={`${group.destination ?? ''} ${group.reason ?? ''}`}
-            group={group}
-            onReplay={() => {
-              open.value = selectionOf(selection, group)
-            }}
-          />
-        ))}
-      </ul>
+      {byDestination(summary.groups).map((group) => (
+        <DestinationPart
+          key={group.destination ?? ''}
+          group={group}
+          hours={hours}
+          onReplay={(chosen) => {
+            open.value = { of: 'dead-letters', from, ...chosen }
+          }}
+        />
+      ))}
+      {summary.others === 0 ? null : (
+        <p class="lead">{count(summary.others)} more groups have fewer. Name a destination to see its own.</p>
+      )}
       {open.value === undefined ? null : (
         <ReplayDialog
           selection={open.value}
@@ -110,34 +88,58 @@ function Listed({ preview, selection }: { preview: ReplayPreview; selection: Rep
   )
 }
 
-function selectionOf(selection: ReplaySelection, { destination, reason }: DeadGroup): ReplaySelection {
-  return {
-    ...selection,
-    ...(destination === null ? {} : { destination }),
-    ...(reason === null ? {} : { reason }),
-  }
+type Chosen = { readonly destination?: string; readonly reason?: string }
+type PartProps = { group: DeadDestination; hours: number; onReplay: (chosen: Chosen) => void }
+
+function DestinationPart({ group, hours, onReplay }: PartProps) {
+  const { destination, reasons } = group
+  const ofDestination = destination === null ? {} : { destination }
+  const isReplayed = may('operate', 'replay')
+  return (
+    <section>
+      <div class="heading">
+        <h2>
+          {destination === null ? 'Of no destination' : <DestinationLink id={destination} />}{' '}
+          <span class="quiet number">{count(group.count)}</span>
+        </h2>
+        {isReplayed && destination !== null && reasons.length > 1 ? (
+          <Button onClick={() => onReplay(ofDestination)}>Replay all</Button>
+        ) : null}
+      </div>
+      <ul class="rows" aria-label={`Dead letters of ${destination ?? 'no destination'} by reason`}>
+        {reasons.map((one) => (
+          <ReasonRow
+            key={one.reason}
+            one={one}
+            hours={hours}
+            onReplay={isReplayed ? () => onReplay({ ...ofDestination, reason: one.reason }) : undefined}
+          />
+        ))}
+      </ul>
+    </section>
+  )
 }
 
-function Group({ group, onReplay }: { group: DeadGroup; onReplay: () => void }) {
-  const { destination, reason, records } = group
-  const explained = reason === null ? undefined : explainReason(reason)
+type ReasonProps = { one: DeadLetterGroup; hours: number; onReplay: (() => void) | undefined }
+
+function ReasonRow({ one, hours, onReplay }: ReasonProps) {
+  const { destination, reason, firstAt, lastAt } = one
+  const { means, todo } = explainReason(reason)
+  const find = { destination: destination ?? '', reason, what: 'dead', hours: String(hours) }
   return (
-    <li class="block">
-      <div class="line">
-        <strong class="number">{count(records)}</strong>
-        {destination === null ? <span>of no destination</span> : <DestinationLink id={destination} />}
-        <Badge tone="bad" word={reason ?? 'others'} />
-        <span class="grow">
-          {explained?.means} <strong>{explained?.todo}</strong>
+    <li>
+      <strong class="number">{count(one.count)}</strong>
+      <Badge tone="bad" word={reason} />
+      <span class="grow">
+        {means} <strong>{todo}</strong>{' '}
+        <span class="quiet">
+          First <Time at={firstAt} />, last <Time at={lastAt} />.
         </span>
-        <Link
-          to="find"
-          params={{ destination: destination ?? '', reason: reason ?? '', what: 'dead', hours: '168' }}
-        >
-          Look at them
-        </Link>
-        <Button onClick={onReplay}>Replay</Button>
-      </div>
+      </span>
+      <Link to="find" params={find}>
+        Look at them
+      </Link>
+      {onReplay === undefined ? null : <Button onClick={onReplay}>Replay</Button>}
     </li>
   )
 }

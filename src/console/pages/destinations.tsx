@@ -1,15 +1,17 @@
+import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { type Asked, useAsk } from '../data/asking.ts'
 import { count, duration } from '../data/format.ts'
 import { route, setParams } from '../data/route.ts'
 import { may } from '../data/session.ts'
-import type { GroupedStats, ListedDestination } from '../data/types.ts'
+import type { BulkOrder, GroupedStats, ListedDestination } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
 import { Choice, Field } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager } from '../parts/pager.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
+import { SelectionBar } from '../parts/selection-bar.tsx'
 import { Spark } from '../parts/spark.tsx'
 import { Ago } from '../parts/time.tsx'
 
@@ -53,6 +55,7 @@ export function DestinationsPage() {
   const { asked } = useAsk(JSON.stringify(query), (reading) => api.listDestinations(query, reading), 5_000)
   const { asked: stats } = useAsk('sparks', readSparks, 60_000)
   const list = asked.value.value
+  const ticks = useTicks()
   return (
     <Page
       title="Destinations"
@@ -72,7 +75,17 @@ export function DestinationsPage() {
         />
       ) : (
         <>
-          <List destinations={list.destinations} stats={stats.value} />
+          <SelectionBar
+            ticked={ticks.ticked}
+            fitting={fittingOf(query)}
+            total={list.total}
+            onClear={ticks.clear}
+          />
+          <List
+            destinations={list.destinations}
+            stats={stats.value}
+            ticks={may('operate') ? ticks : undefined}
+          />
           <Pager cursor={list.cursor} text={`${count(list.total)} in all`} />
         </>
       )}
@@ -122,14 +135,63 @@ function readSparks(reading: { readonly signal: AbortSignal }) {
   return api.readSteps({ from, step: '1h', groupBy: 'destination', top: charted }, reading)
 }
 
-type ListProps = { destinations: readonly ListedDestination[]; stats: Asked<GroupedStats> }
+/** Which rows are ticked. */
+type Ticks = {
+  readonly ticked: ReadonlySet<string>
+  readonly tick: (ids: readonly string[], isOn: boolean) => void
+  readonly clear: () => void
+}
 
-function List({ destinations, stats }: ListProps) {
+function useTicks(): Ticks {
+  const ticked = useSignal<ReadonlySet<string>>(new Set())
+  return {
+    ticked: ticked.value,
+    tick(ids, isOn) {
+      const next = new Set(ticked.value)
+      for (const id of ids) {
+        if (isOn) next.add(id)
+        else next.delete(id)
+      }
+      ticked.value = next
+    },
+    clear() {
+      ticked.value = new Set()
+    },
+  }
+}
+
+/** Returns the selection that the filters of the list make. `undefined`: none is set. */
+function fittingOf({ search, state, label, source }: api.ListQuery): BulkOrder['selection'] | undefined {
+  const given = Object.entries({ search, state, label, source }).filter(
+    ([, value]) => value !== undefined && value !== '',
+  )
+  return given.length === 0 ? undefined : Object.fromEntries(given)
+}
+
+type ListProps = {
+  destinations: readonly ListedDestination[]
+  stats: Asked<GroupedStats>
+  /** `undefined`: the session may do nothing to many. */
+  ticks: Ticks | undefined
+}
+
+function List({ destinations, stats, ticks }: ListProps) {
+  const ids = destinations.map(({ id }) => id)
   return (
     <div class="scroll" role="region" aria-label="Destinations" tabIndex={0}>
       <table>
         <thead>
           <tr>
+            {ticks === undefined ? null : (
+              <th scope="col">
+                <input
+                  type="checkbox"
+                  aria-label="Select all on this page"
+                  checked={ids.every((id) => ticks.ticked.has(id))}
+                  onChange={(event) => ticks.tick(ids, event.currentTarget.checked)}
+                />
+              </th>
+            )}
             <th scope="col">Destination</th>
             <th scope="col">State</th>
             <th scope="col">Last 24 hours</th>
@@ -145,7 +207,7 @@ function List({ destinations, stats }: ListProps) {
         </thead>
         <tbody>
           {destinations.map((one) => (
-            <Row key={one.id} one={one} stats={stats.value} />
+            <Row key={one.id} one={one} stats={stats.value} ticks={ticks} />
           ))}
         </tbody>
       </table>
@@ -153,11 +215,23 @@ function List({ destinations, stats }: ListProps) {
   )
 }
 
-function Row({ one, stats }: { one: ListedDestination; stats: GroupedStats | undefined }) {
+type RowProps = { one: ListedDestination; stats: GroupedStats | undefined; ticks: Ticks | undefined }
+
+function Row({ one, stats, ticks }: RowProps) {
   const { health } = one
   const group = stats?.groups.find(({ key }) => key === one.id)
   return (
     <tr>
+      {ticks === undefined ? null : (
+        <td>
+          <input
+            type="checkbox"
+            aria-label={`Select ${one.id}`}
+            checked={ticks.ticked.has(one.id)}
+            onChange={(event) => ticks.tick([one.id], event.currentTarget.checked)}
+          />
+        </td>
+      )}
       <th scope="row">
         <DestinationLink id={one.id} name={one.name} />
         {one.name === one.id ? null : <div class="quiet mono">{one.id}</div>}

@@ -2,6 +2,7 @@ import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
 import { route, setParams, urlOf } from '../data/route.ts'
+import { seesContent } from '../data/session.ts'
 import { Badge, ConditionBadge } from '../parts/badge.tsx'
 import { Choice } from '../parts/form.tsx'
 import { DestinationLink, Link, MessageLink } from '../parts/link.tsx'
@@ -9,6 +10,7 @@ import { Page, Part } from '../parts/page.tsx'
 import { Pager } from '../parts/pager.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
 import { Records } from '../parts/records.tsx'
+import { FindEvents } from './find-events.tsx'
 import { deliveryWords } from '../data/words.ts'
 
 /** Finds messages and destinations by one text, and searches the delivery log by conditions. */
@@ -18,6 +20,7 @@ export function FindPage() {
     <Page title="Find">
       {q === '' ? null : <Found key={q} q={q} />}
       <LogSearchPart />
+      {seesContent.value ? <FindEvents /> : null}
     </Page>
   )
 }
@@ -90,6 +93,7 @@ const times = [
   { value: '1', name: 'Last hour' },
   { value: '24', name: 'Last 24 hours' },
   { value: '168', name: 'Last week' },
+  { value: '720', name: 'Last 30 days' },
 ] as const
 const kinds = [
   { value: '', name: 'Everything' },

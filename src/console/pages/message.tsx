@@ -4,14 +4,15 @@ import { useAsk } from '../data/asking.ts'
 import { millis } from '../data/format.ts'
 import { useLive } from '../data/live.ts'
 import { route } from '../data/route.ts'
-import { may } from '../data/session.ts'
-import type { Delivery, LogRecord, ReplaySelection } from '../data/types.ts'
+import { may, seesContent } from '../data/session.ts'
+import type { Delivery, LogRecord, MessageContent, ReplaySelection } from '../data/types.ts'
 import { deliveryWords, recordText, recordTone } from '../data/words.ts'
-import { useAct } from '../parts/act.tsx'
+import { type Act, useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
+import { Exchange } from '../parts/exchange.tsx'
 import { Button } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
-import { Page } from '../parts/page.tsx'
+import { Page, Part } from '../parts/page.tsx'
 import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
 import { ReplayDialog } from '../parts/replay-dialog.tsx'
 import { Ago, Time } from '../parts/time.tsx'
@@ -22,6 +23,7 @@ export function MessagePage() {
   const { asked, again } = useAsk(`message-${id}`, (reading) => api.readMessage(id, reading), 3_000)
   useLive({ message: id }, again)
   const message = asked.value.value
+  const content = useAct(() => api.readContent(id), { isReading: true })
   const first = message?.deliveries[0]?.records[0]
   return (
     <Page title={`Message ${id}`}>
@@ -55,8 +57,9 @@ export function MessagePage() {
           </Fact>
         </dl>
       )}
+      {message === undefined ? null : <ContentPart content={content} />}
       {message?.deliveries.map((delivery) => (
-        <DeliveryPart key={delivery.destination} id={id} delivery={delivery} />
+        <DeliveryPart key={delivery.destination} id={id} delivery={delivery} content={content.done} />
       ))}
     </Page>
   )
@@ -71,7 +74,41 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
   )
 }
 
-function DeliveryPart({ id, delivery }: { id: string; delivery: Delivery }) {
+/** What messages contain is about people, so it is shown only when somebody asks, which is written down. */
+function ContentPart({ content }: { content: Act<[], MessageContent> }) {
+  const { done, problem, isBusy } = content
+  if (!seesContent.value)
+    return (
+      <p class="lead quiet">Your session does not see what messages contain, and what endpoints answer.</p>
+    )
+  if (done === undefined)
+    return (
+      <p class="lead">
+        <ProblemNote problem={problem} />
+        <Button onClick={() => void content.run()} isBusy={isBusy}>
+          Show request and answer
+        </Button>{' '}
+        <span class="quiet">This is written to the audit trail.</span>
+      </p>
+    )
+  const notes = done.events.filter(({ note }) => note !== null)
+  return (
+    <>
+      {notes.map(({ origin, body, note }) => (
+        <Part key={`${origin.topic} ${origin.partition} ${origin.offset}`} title="As its producer wrote it">
+          <p class="quiet">
+            {origin.topic} {origin.partition}:{origin.offset}: {note}
+          </p>
+          {body === null ? null : <pre tabIndex={0}>{body}</pre>}
+        </Part>
+      ))}
+    </>
+  )
+}
+
+type DeliveryProps = { id: string; delivery: Delivery; content: MessageContent | undefined }
+
+function DeliveryPart({ id, delivery, content }: DeliveryProps) {
   const { destination, state, dueAt, records } = delivery
   return (
     <section>
@@ -92,10 +129,19 @@ function DeliveryPart({ id, delivery }: { id: string; delivery: Delivery }) {
           </div>
         )}
       </div>
-      {dueAt === null ? null : (
+      {state === 'waiting' ? (
         <p>
-          Next try <Ago at={dueAt} /> (<Time at={dueAt} />)
+          {dueAt === null ? (
+            'It waits for its turn in the queue of its destination.'
+          ) : (
+            <>
+              Next try <Ago at={dueAt} /> (<Time at={dueAt} />)
+            </>
+          )}
         </p>
+      ) : null}
+      {content === undefined || destination === null ? null : (
+        <Exchange content={content} destination={destination} records={records} />
       )}
       <ol class="timeline">
         {records.map((record, place) => (

@@ -1,6 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { Problem } from '../data/answer.ts'
-import { signIn } from '../data/session.ts'
+import { useEffect } from 'preact/hooks'
+import { route, urlOf } from '../data/route.ts'
+import { readSignIn, signIn } from '../data/session.ts'
 import { Field } from '../parts/form.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 
@@ -8,6 +10,12 @@ export function SignIn({ why }: { why: Problem | undefined }) {
   const token = useSignal('')
   const problem = useSignal(why)
   const isBusy = useSignal(false)
+  const provider = useSignal<string | null>(null)
+  useEffect(() => {
+    void readSignIn().then((found) => {
+      provider.value = found.provider
+    })
+  }, [])
   const enter = async (): Promise<void> => {
     isBusy.value = true
     const answer = await signIn(token.value.trim())
@@ -24,6 +32,14 @@ export function SignIn({ why }: { why: Problem | undefined }) {
         }}
       >
         <ProblemNote problem={problem.value} />
+        {provider.value === null ? null : (
+          <>
+            <a class="button" href={`${provider.value}?${new URLSearchParams({ to: present() }).toString()}`}>
+              Sign in with your organization
+            </a>
+            <p class="quiet">Or with a token:</p>
+          </>
+        )}
         <Field
           label="Token"
           name="token"
@@ -48,4 +64,10 @@ export function SignIn({ why }: { why: Problem | undefined }) {
       </form>
     </main>
   )
+}
+
+/** The page that is shown after the sign-in: the one whose address somebody has followed. */
+function present(): string {
+  const { page, params } = route.value
+  return page === undefined ? '' : urlOf(page, Object.fromEntries(params))
 }

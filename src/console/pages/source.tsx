@@ -1,14 +1,19 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
+import { count } from '../data/format.ts'
+import { useLive } from '../data/live.ts'
 import { route } from '../data/route.ts'
-import type { Source } from '../data/types.ts'
-import { Choice, Field } from '../parts/form.tsx'
-import { Link } from '../parts/link.tsx'
+import { seesContent } from '../data/session.ts'
+import type { Source, SourceEvents } from '../data/types.ts'
+import { useAct } from '../parts/act.tsx'
+import { Button, Choice, Field } from '../parts/form.tsx'
+import { Link, MessageLink } from '../parts/link.tsx'
 import { Page, Part } from '../parts/page.tsx'
-import { NotYet } from '../parts/problem.tsx'
+import { NotYet, ProblemNote } from '../parts/problem.tsx'
 import { Copied } from '../parts/copied.tsx'
 import { Records } from '../parts/records.tsx'
+import { Time } from '../parts/time.tsx'
 import { type Client, clients, snippetOf } from '../data/snippets.ts'
 
 /** A source: its keys, what to paste into a service, and its last messages in the delivery log. */
@@ -32,6 +37,9 @@ export function SourcePage() {
           <Snippets source={source} />
         </>
       )}
+      {source !== undefined && source.kind !== 'audiences' && seesContent.value ? (
+        <LastEvents id={id} />
+      ) : null}
       <LastRecords id={id} />
     </Page>
   )
@@ -101,15 +109,92 @@ function Snippets({ source }: { source: Source }) {
   )
 }
 
+/** The last events as their producers wrote them. They are about people, so each look is written down. */
+function LastEvents({ id }: { id: string }) {
+  const read = useAct(() => api.readSourceEvents(id), { isReading: true })
+  const found = read.done
+  return (
+    <Part
+      title="Last events"
+      aside={
+        <>
+          <span class="quiet">A look is written to the audit trail.</span>
+          <Button onClick={() => void read.run()} isBusy={read.isBusy}>
+            {found === undefined ? 'Show them' : 'Look again'}
+          </Button>
+        </>
+      }
+    >
+      <ProblemNote problem={read.problem} />
+      <p class="quiet" role="status">
+        {found === undefined ? '' : foundText(found)}
+      </p>
+      {found === undefined || found.events.length === 0 ? null : (
+        <ol class="timeline" aria-label="Last events, newest first">
+          {found.events.map(({ origin, at, body, note }) => (
+            <li key={`${origin.partition} ${origin.offset}`}>
+              <div class="line">
+                <Time at={at} hasMillis />
+                <EventName body={body} />
+                <span class="quiet mono">
+                  {origin.topic} {origin.partition}:{origin.offset}
+                </span>
+              </div>
+              {note === null ? null : <p class="quiet">{note}</p>}
+              {body === null ? null : <pre tabIndex={0}>{body}</pre>}
+            </li>
+          ))}
+        </ol>
+      )}
+    </Part>
+  )
+}
+
+function foundText({ events, lookedAt, isAll }: SourceEvents): string {
+  if (events.length > 0) return isAll ? 'These are all that Kafka has.' : ''
+  return isAll
+    ? 'Kafka has none. Send a message with the text above.'
+    : `None is among the last ${count(lookedAt)} messages of all sources. Send one with the text above.`
+}
+
+/** The type of a message, with a link to what became of it. */
+function EventName({ body }: { body: string | null }) {
+  const { type, event, messageId } = namesOf(body)
+  const name = [type, event].filter((part) => part !== undefined).join(' ')
+  return (
+    <>
+      {name === '' ? null : <strong>{name}</strong>}
+      {messageId === undefined ? null : <MessageLink id={messageId} />}
+    </>
+  )
+}
+
+/** Reads what a message is called. Producers write what they like, so nothing need be there. */
+function namesOf(body: string | null) {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body ?? '')
+  } catch {
+    parsed = undefined
+  }
+  const given: Readonly<Record<string, unknown>> = Object(parsed)
+  const text = (name: string): string | undefined => {
+    const value = given[name]
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  return { type: text('type'), event: text('event'), messageId: text('messageId') }
+}
+
 function LastRecords({ id }: { id: string }) {
-  const { asked } = useAsk(
+  const { asked, again } = useAsk(
     `last-${id}`,
     (reading) => api.searchLog({ source: id, limit: 20 }, reading),
-    3_000,
+    5_000,
   )
+  useLive({ source: id }, again)
   const page = asked.value.value
   return (
-    <Part title="Last hour">
+    <Part title="Deliveries of the last hour">
       <NotYet asked={asked.value} />
       {page === undefined ? null : page.records.length === 0 ? (
         <p class="quiet">Nothing came in the last hour. Send a message with the text above.</p>

@@ -5,7 +5,7 @@ import { now } from '../data/clock.ts'
 import { duration, localClock } from '../data/format.ts'
 import { isHelpOpen, otherKeys, pageKeys } from '../data/keys.ts'
 import { go, type PageName, route, urlOf } from '../data/route.ts'
-import { isForAll, may, type Session, signOut } from '../data/session.ts'
+import { brand, isForAll, logo, may, type Session, signOut } from '../data/session.ts'
 import { setTheme, type Theme, theme } from '../data/theme.ts'
 import { Dialog } from './dialog.tsx'
 import { Choice } from './form.tsx'
@@ -28,6 +28,8 @@ export function isOffered(page: PageName): boolean {
       return may('admin')
     case 'links':
       return may('operate')
+    case 'audiences':
+      return may('read')
     case 'history':
       return isForAll.value
     default:
@@ -60,7 +62,8 @@ export function Frame({ session, children }: { session: Session; children: Compo
           ☰
         </button>
         <Link to="now" class="brand">
-          Sluice
+          {logo.value === undefined ? null : <img src={logo.value} alt="" />}
+          {brand.value}
         </Link>
         <SearchBox />
         <button

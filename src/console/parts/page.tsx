@@ -1,13 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { brand } from '../data/session.ts'
 
 type Props = { title: string; children: ComponentChildren; aside?: ComponentChildren }
 
 /** A page with its heading, which is also the title of the browser's tab. */
 export function Page({ title, children, aside }: Props) {
+  const name = brand.value
   useEffect(() => {
-    document.title = `${title} · Sluice`
-  }, [title])
+    document.title = `${title} · ${name}`
+  }, [title, name])
   return (
     <main id="main" tabIndex={-1}>
       <div class="heading">

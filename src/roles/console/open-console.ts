@@ -1,5 +1,6 @@
 import { WrongSecrets } from '../../admin/console/wrong-secrets.ts'
 import type { AdminServerOptions } from '../../admin/server.ts'
+import { PeopleBook } from '../../admin/provider/people.ts'
 import { SessionBook } from '../../admin/sessions.ts'
 import type { TokenBook } from '../../admin/token-book.ts'
 import type { Token } from '../../admin/tokens.ts'
@@ -8,6 +9,8 @@ import type { OpenedDesk } from '../operations/catalog-desk.ts'
 import type { CatalogTopic } from '../catalog/followed-topic.ts'
 import { LinkBook } from '../../admin/links.ts'
 import { linkCalls } from './link-calls.ts'
+import { openProvider } from './open-provider.ts'
+import { providerSignIn } from './provider-sign-in.ts'
 import { themeOf } from './theme.ts'
 import { openBundle } from './open-bundle.ts'
 import { makeCode, Renewals, sessionCalls } from './session-calls.ts'
@@ -25,7 +28,7 @@ export type OpenConsoleOptions = {
 /** What the server of the admin API gets from the console. */
 export type OpenedConsole = {
   readonly calls: ReturnType<typeof sessionCalls> & ReturnType<typeof linkCalls>
-  readonly ofServer: Pick<AdminServerOptions, 'findSession' | 'browsers' | 'console'>
+  readonly ofServer: Pick<AdminServerOptions, 'findSession' | 'browsers' | 'console' | 'provider'>
   readonly codeOf: (token: Token) => Promise<string>
 }
 
@@ -35,10 +38,12 @@ export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOpt
   const limits = { lastsMs: sessionTimeoutMs, idleMs: sessionIdleTimeoutMs }
   const store = desk === undefined || topic === undefined ? sessionsInMemory() : sessionsInTopic(desk, topic)
   const links = new LinkBook(store.kept)
+  const opened = openProvider(config)
+  const people = new PeopleBook(store.kept, opened?.rights ?? [])
   const sessions = new SessionBook({
     kept: store.kept,
     tokens: {
-      withHash: (hash) => tokens.withHash(hash) ?? links.withHash(hash),
+      withHash: (hash) => tokens.withHash(hash) ?? links.withHash(hash) ?? people.withHash(hash),
       hasEnded: (token) => tokens.hasEnded(token),
     },
     limits,
@@ -68,6 +73,8 @@ export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOpt
     ofServer: {
       findSession: (secret) => renewals.find(secret),
       browsers: { publicUrl, trustedProxies },
+      provider:
+        opened && providerSignIn({ provider: opened.provider, people, sessions, store, limits, wrong, log }),
       console: {
         bundle: openBundle(prefix, log),
         logo: theme?.logo,

@@ -35,6 +35,8 @@ type View = {
   readonly scope: TokenScope
   readonly destination: string | undefined
   readonly message: string | undefined
+  /** Only attempts of messages of this source, and nothing else. */
+  readonly source: string | undefined
 }
 
 const lookEveryMs = 2_000
@@ -72,8 +74,8 @@ export class Live {
   call({ query, token, isInForce, lastEventId }: AdminRequest): AdminAnswer {
     const holder = token.digest.toString('hex')
     if (!this.#streams.hasRoom(holder)) return problem('busy', tooMany)
-    const { destination, message } = query
-    const view = { scope: token.scope, seesContent: token.seesContent, destination, message }
+    const { destination, message, source } = query
+    const view = { scope: token.scope, seesContent: token.seesContent, destination, message, source }
     return {
       status: 200,
       body: {},
@@ -117,12 +119,14 @@ export class Live {
   #sendAttempt(record: LogRecord): void {
     const whole = recordData(record, { seesContent: true })
     const withoutContent = recordData(record, { seesContent: false })
-    const { destination, messageId } = record
+    const { destination, messageId, source } = record
     this.#streams.send({
       name: 'attempt',
       isKept: true,
       shownTo: (view) =>
-        (view.message === undefined || view.message === messageId) && this.#concerns(view, destination)
+        (view.message ?? messageId) === messageId &&
+        (view.source ?? source) === source &&
+        this.#concerns(view, destination)
           ? view.seesContent
             ? whole
             : withoutContent
@@ -175,7 +179,7 @@ export class Live {
       const data = { destination: id, condition, since: timeOrNull(sinceMs) }
       this.#streams.send({
         name: 'health',
-        shownTo: (view) => (view.message === undefined && this.#concerns(view, id) ? data : undefined),
+        shownTo: (view) => (!isOfMessages(view) && this.#concerns(view, id) ? data : undefined),
       })
     }
   }
@@ -191,12 +195,17 @@ export class Live {
       this.#streams.send({
         name: 'replay',
         shownTo: (view) =>
-          view.message === undefined && (view.destination ?? destination) === destination
+          !isOfMessages(view) && (view.destination ?? destination) === destination
             ? shownTo(view.scope)
             : undefined,
       })
     }
   }
+}
+
+/** Tells whether a view shows what becomes of messages, and nothing else. */
+function isOfMessages({ message, source }: View): boolean {
+  return message !== undefined || source !== undefined
 }
 
 /** Decodes a block of records. A block that is damaged, or of a later version, has none. */

@@ -31,10 +31,11 @@ export type SessionCallsOptions = {
 /** What somebody signs in with: one of these. */
 type SignIn = { readonly token?: string; readonly code?: string; readonly link?: string }
 
-/** How the console looks for whoever signs in by a link. `logo`: its path below the console. */
+/** How the console looks. `logo`: its path below the console. */
 export type Theme = {
   readonly name: string | null
   readonly accent: string | null
+  readonly scheme: 'system' | 'light' | 'dark'
   readonly logo: string | null
 }
 
@@ -177,10 +178,11 @@ const pauseMs = 5_000
 const nothing = { status: 204, body: {}, isProblem: false } as const
 
 function sessionData(token: Token): object {
-  const { name, scope, grants, endsAtMs } = token
+  const { name, scope, grants, endsAtMs, seesContent } = token
   return {
     name: grants === undefined ? name : name.slice(linkPrefix.length),
     rights: grants === undefined ? rights.filter((right) => mayDo(token, right)) : [...grants],
+    content: seesContent,
     scope: scopeData(scope),
     label: scope.label === undefined ? null : `${scope.label.key}=${scope.label.value}`,
     ends: endsAtMs === undefined ? null : new Date(endsAtMs).toISOString(),

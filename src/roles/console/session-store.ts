@@ -9,6 +9,8 @@ import type { CatalogTopic } from '../catalog/followed-topic.ts'
 /** A change of what is kept. All of it is made, or nothing. */
 export type SessionChange = {
   readonly put?: StoredSession
+  /** Somebody who signs in. What is kept of the person is replaced. */
+  readonly person?: StoredSession | undefined
   /** Ids of what must be there, and is removed. A code is used by removing it, so it works once. */
   readonly use?: readonly string[]
   /** Ids of what is removed if it is there. */
@@ -32,11 +34,11 @@ export function sessionsInMemory(): SessionStore {
   let kept: ReadonlyMap<string, StoredSession> = new Map()
   return {
     kept: () => kept,
-    change({ put, use = [], sweep = [] }) {
+    change({ put, person, use = [], sweep = [] }) {
       if (!use.every((id) => kept.has(id))) return Promise.resolve(false)
       const next = new Map(kept)
       for (const id of [...use, ...sweep]) next.delete(id)
-      if (put !== undefined) next.set(String(put['id']), put)
+      for (const one of [put, person]) if (one !== undefined) next.set(String(one['id']), one)
       kept = next
       return Promise.resolve(true)
     },
@@ -63,8 +65,12 @@ export function sessionsInTopic(
   }
   return {
     kept: () => topic.tokens(),
-    async change({ put, use = [], sweep = [], ...about }) {
-      const edits = [...use.map(removed), ...(put === undefined ? [] : [putEdit(put, 'none')])]
+    async change({ put, person, use = [], sweep = [], ...about }) {
+      const edits = [
+        ...use.map(removed),
+        ...(put === undefined ? [] : [putEdit(put, 'none')]),
+        ...(person === undefined ? [] : [putEdit(person, undefined)]),
+      ]
       const swept = [...new Set(sweep)].filter((id) => !use.includes(id)).map(removed)
       const answer = await made([...edits, ...swept], about)
       if (answer.ok) return true
@@ -105,8 +111,9 @@ export async function atStore(
 
 const removed = (id: string): Edit => ({ name: nameOf(id), op: 'remove' })
 
-function putEdit(given: StoredSession, base: number | 'none'): Edit {
-  return { name: nameOf(String(given['id'])), op: 'put', given, base }
+/** `base`: as in `Edit`. `undefined`: whatever is there. */
+function putEdit(given: StoredSession, base: number | 'none' | undefined): Edit {
+  return { name: nameOf(String(given['id'])), op: 'put', given, ...(base !== undefined && { base }) }
 }
 
 function nameOf(id: string): ObjectName {

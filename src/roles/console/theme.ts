@@ -18,10 +18,12 @@ export type ReadTheme = {
  * Reads how the console looks. Returns `undefined` if no setting says so. Throws if the logo can't be used.
  */
 export function themeOf({ admin }: Config): ReadTheme | undefined {
-  const { consoleName: name, consoleAccent: accent, consoleLogo: path } = admin
-  if (name === undefined && accent === undefined && path === undefined) return undefined
+  const { consoleName: name, consoleAccent: accent, consoleLogo: path, consoleTheme: scheme } = admin
+  if (name === undefined && accent === undefined && path === undefined && scheme === 'system')
+    return undefined
   const logo = path === undefined ? undefined : readLogo(path)
-  return { shown: { name: name ?? null, accent: accent ?? null, logo: logo?.name ?? null }, logo }
+  const shown = { name: name ?? null, accent: accent ?? null, scheme, logo: logo?.name ?? null }
+  return { shown, logo }
 }
 
 function readLogo(path: string): ReadTheme['logo'] {

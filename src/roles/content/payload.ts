@@ -45,7 +45,8 @@ function unread(note: string): ReadPayload {
   return { payload: undefined, note }
 }
 
-async function decodeWithin(decoder: Pick<Decoder, 'decode'>, value: Buffer, withinMs: number) {
+/** Decodes a framed value. Resolves to `undefined` if the registry gives no schema in this time. */
+export async function decodeWithin(decoder: Pick<Decoder, 'decode'>, value: Buffer, withinMs: number) {
   const untilMs = performance.now() + withinMs
   for (;;) {
     const decoded = decoder.decode(value)

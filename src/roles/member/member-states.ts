@@ -1,4 +1,6 @@
+import { ValueCounter } from '../../audience/store/value-counter.ts'
 import type { AudienceUnits } from '../../audience/unit/units.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
 import { openAudiences } from './open-audiences.ts'
@@ -13,6 +15,8 @@ export type MemberStates = {
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
+  /** Counts the values of audiences. */
+  readonly counter: ValueCounter
   /** The port by which the audiences deliver. `startMember` connects it to the pipeline. */
   readonly deliveries: DeliveryPort
   /** Stops the parts that hold the states. May be called more than once. */
@@ -39,11 +43,21 @@ export async function openStates(base: MemberStatesOptions): Promise<MemberState
   const marks = parts.add(openBackfillMarks({ kafka, topic, layout, producer, log, onFatal }))
   const firstSyncs = openFirstSyncs({ ...base, marks, audiences })
   pauses.onChange(() => firstSyncs.catalogChanged())
+  const counter = new ValueCounter({
+    statesOf: (unit, query) => audiences.statesOf(unit, query),
+    spaces: () => spacesOf(pauses.catalog),
+    onFailed: (error) => log.warn({ err: error }, 'the values of audiences can not be counted, trying again'),
+  })
   async function stopStates(): Promise<void> {
     await reader.stop()
-    await firstSyncs.stop()
+    await Promise.all([firstSyncs.stop(), counter.stop()])
     await audiences.stop()
   }
   parts.defer(() => shutdownTime.within(stopStates()))
-  return { audiences, marks, firstSyncs, deliveries, stopStates }
+  return { audiences, marks, firstSyncs, counter, deliveries, stopStates }
+}
+
+/** The sources of a catalog that have audiences. */
+function spacesOf({ sources }: Catalog): readonly string[] {
+  return [...sources.values()].flatMap(({ id, kind }) => (kind === 'audiences' ? [id] : []))
 }

@@ -4,6 +4,11 @@ import { untilAborted } from '../../async/until-aborted.ts'
 import { within } from '../../async/within.ts'
 import type { Config } from '../../config/schema.ts'
 import { encodeHealth, type HealthRecord } from '../../health/health-record.ts'
+import type { AudienceReporter } from '../../health/audience-reporter.ts'
+import type { ValueCounter } from '../../audience/store/value-counter.ts'
+import type { FirstSyncs } from '../../backfill/first-syncs.ts'
+import { audienceWord } from './audience-word.ts'
+import type { BackfillMarks } from './backfill-marks.ts'
 import type { FailingReporter } from '../../health/failing-reporter.ts'
 import type { FailingFacts, HookAnswers } from '../../health/hook-answers.ts'
 import type { FailingWord, LimitWord, ProcessWord } from '../../health/health-record.ts'
@@ -28,6 +33,10 @@ export type OpenHealthOptions = {
   readonly reporter: Reporter
   readonly answers: HookAnswers
   readonly failing: FailingReporter
+  readonly audienceReporter: AudienceReporter
+  readonly counter: Pick<ValueCounter, 'counts'>
+  readonly firstSyncs: Pick<FirstSyncs, 'progress'>
+  readonly marks: Pick<BackfillMarks, 'behind'>
   readonly group: Pick<GroupConsumer, 'partitions'>
   readonly waiting: Pick<WaitingQueues, 'backlogs' | 'oldestOf' | 'learnTimes' | 'readyUnits'>
   readonly pipeline: Pick<Pipeline, 'lanes' | 'lowered' | 'openHooks' | 'paceOf' | 'waitingFor'>
@@ -53,7 +62,7 @@ const stopWithinMs = 500
  * waits if this topic can't be written.
  */
 export function openHealth(options: OpenHealthOptions): OpenHealth {
-  const { config, log, kafka, reporter, failing, waiting } = options
+  const { config, log, kafka, reporter, failing, audienceReporter, waiting } = options
   const topic = topicNames(config).health
   const build = { version: buildInfo().version, startedMs: Math.round(performance.timeOrigin) }
   const stopping = new AbortController()
@@ -90,6 +99,7 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
         log.debug({ err: error }, 'what waits of each destination can not be told, trying again')
         reporter.forget()
         failing.forget()
+        audienceReporter.forget()
       }
       await delay(Math.max(everyMs, tookMs / mostOfTime), undefined, { signal }).catch(() => undefined)
     }
@@ -102,7 +112,7 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
       await running
       await within(
         stopWithinMs,
-        write([...reporter.end(), ...failing.end()]).catch(() => undefined),
+        write([...reporter.end(), ...failing.end(), ...audienceReporter.end()]).catch(() => undefined),
       )
       await within(stopWithinMs, producer?.stop() ?? Promise.resolve())
     },
@@ -118,14 +128,19 @@ function catalogFacts({ topic }: OpenHealthOptions['file']): ProcessFacts {
 
 /** Returns the records to write now. The word about the process comes last. */
 function reportOf(options: OpenHealthOptions, build: ProcessFacts, nowMs: number): readonly HealthRecord[] {
-  const { catalog, reporter, answers, failing, pipeline } = options
+  const { catalog, reporter, answers, failing, audienceReporter, pipeline } = options
   const lowered = new Set(pipeline.lowered())
   const facts = answers.failing(pipeline.openHooks(), catalog())
   const words = new Map(
     [...facts].map(([id, fact]) => [id, failingWord(fact, limitOf(id, pipeline, lowered))]),
   )
   const { records, ...counts } = failing.report(words, nowMs)
-  return [...records, ...reporter.report(factsOf(options, lowered, { ...build, ...counts }), nowMs)]
+  const ofAudiences = audienceReporter.report(audienceWord(options), nowMs)
+  return [
+    ...records,
+    ...ofAudiences,
+    ...reporter.report(factsOf(options, lowered, { ...build, ...counts }), nowMs),
+  ]
 }
 
 function failingWord({ hooks, nextMs }: FailingFacts, limit: LimitWord | undefined): FailingWord {

@@ -1,4 +1,5 @@
 import type { AudienceUnits } from '../../audience/unit/units.ts'
+import type { ValueCounter } from '../../audience/store/value-counter.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Notices } from './open-notices.ts'
 import type { Replays } from './open-replays.ts'
@@ -10,6 +11,7 @@ export type UnitParts = {
   readonly waiting: Pick<WaitingQueues, 'prepare' | 'release'>
   readonly audiences: Pick<AudienceUnits, 'prepare' | 'release'>
   readonly firstSyncs: Pick<FirstSyncs, 'acquire' | 'release'>
+  readonly counter: Pick<ValueCounter, 'acquire' | 'release'>
   readonly replays: Pick<Replays, 'acquire' | 'release'>
   readonly notices: Pick<Notices, 'acquire' | 'release'>
 }
@@ -23,6 +25,7 @@ export function unitPorts({
   waiting,
   audiences,
   firstSyncs,
+  counter,
   replays,
   notices,
 }: UnitParts): Required<Pick<ConsumerOptions, 'prepare' | 'released'>> {
@@ -34,13 +37,14 @@ export function unitPorts({
       await Promise.all([waiting.prepare(unit), audiences.prepare(unit)])
       if (held.has(unit)) await firstSyncs.acquire(unit)
       if (!held.has(unit)) return
+      counter.acquire(unit)
       replays.acquire(unit)
       notices.acquire(unit)
     },
     async released(unit) {
       held.delete(unit)
       notices.release(unit)
-      await Promise.all([replays.release(unit), firstSyncs.release(unit)])
+      await Promise.all([replays.release(unit), firstSyncs.release(unit), counter.release(unit)])
       await Promise.all([audiences.release(unit), waiting.release(unit)])
     },
   }

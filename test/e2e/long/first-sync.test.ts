@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { makeTokens } from '../../support/admin.ts'
 import { produce } from '../../support/kafka.ts'
 import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { now } from '../../support/strict-clock.ts'
@@ -228,6 +229,44 @@ describe('a destination that is connected later', () => {
     // The next worker sends again what the killed worker had sent since its last saved position, and what was
     // in flight.
     expect(bodiesOf('late').length).toBeLessThan(members.length + 250)
+  })
+
+  test('is shown by the admin API, with how many users the audiences have', async () => {
+    const members = named('member', 20)
+    const worker = await start()
+    await fill(members)
+    await change(['member-0'], false)
+    await until('one has left', () => told('crm').get('member-0')?.length === 2)
+    await worker.terminate()
+    await connect('paused')
+    const tokens = await makeTokens()
+    const variables = { ...scene.variables, SLUICE_ADMIN_TOKENS_FILE: tokens.file }
+    const admin = await startSluice(variables, { role: 'admin' })
+    workers.push(admin)
+    await start()
+    const headers = { authorization: `Bearer ${tokens.read}` }
+    const shown = await until(
+      'all is counted',
+      async () => {
+        const response = await fetch(`http://127.0.0.1:${admin.adminPort}/v1/audiences`, { headers })
+        const { spaces, isComplete } = Object(await response.json())
+        return isComplete === true && spaces[0].values !== null && spaces
+      },
+      { timeoutMs: 60_000 },
+    )
+    expect(shown).toMatchObject([
+      {
+        id: 'space',
+        values: members.length - 1,
+        audiences: [{ key: 'vip', values: members.length - 1 }],
+        connected: 2,
+        destinations: [
+          { destination: 'late', state: 'waiting' },
+          { destination: 'crm', state: 'complete' },
+        ],
+      },
+    ])
+    tokens.remove()
   })
 
   test('while no worker ran is told by the next one', async () => {

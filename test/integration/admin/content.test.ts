@@ -68,6 +68,9 @@ async function noteOf(message: string) {
   return (await contentOf(message)).events[0]
 }
 
+const idsOf = ({ events }: { events: readonly { messageId: string }[] }) =>
+  events.map(({ messageId }) => messageId)
+
 async function summary(body: object, token = tenants.tokens.read) {
   return (await clientOf(token).post('/v1/dead-letters/summary', { body })).data
 }
@@ -162,6 +165,47 @@ test('the last events of a source come newest first, within its scope, and who l
   )
   expect(seen).toContainEqual(
     expect.objectContaining({ by: 'sees', destination: 'acme.crm', detail: 'message bought-1' }),
+  )
+})
+
+test('events are found by what they say, part by part, within the scope, and who looked is in the audit trail', async () => {
+  const search = async (body: object, token = acme.withContent) =>
+    (await clientOf(token).post('/v1/events/search', { body: { conditions: ['type=track'], ...body } })).data
+  const found = await search({ conditions: ['properties.total=30', 'userId=u1'] })
+  expect(found).toMatchObject({ read: 3, of: 3, cursor: null })
+  expect(found.events).toMatchObject([
+    { messageId: 'bought-1', type: 'track', source: 'acme-shop', body: written, origin: { offset: 0 } },
+  ])
+  expect(idsOf(await search({ conditions: ['properties.total=31'] }))).toEqual([])
+  // Also what was refused, and nothing of another customer.
+  expect(idsOf(await search({}))).toEqual(['bought-1', 'refused-1'])
+  expect(idsOf(await search({}, tenants.tokens.admin))).toEqual(['bought-1', 'other', 'refused-1'])
+  const first = await search({ limit: 1 })
+  expect([idsOf(first), first.read, first.of]).toEqual([['bought-1'], 1, 3])
+  const rest = await search({ limit: 1, cursor: String(first.cursor) })
+  expect([idsOf(rest), rest.read]).toEqual([['refused-1'], 3])
+  const later = new Date(Date.now() + 60_000).toISOString()
+  expect(idsOf(await search({ from: later }))).toEqual([])
+  for (const [body, type] of [
+    [{ source: 'globex-shop' }, 'not-found'],
+    [{ conditions: ['total'] }, 'bad-request'],
+    [{ from: 'yesterday' }, 'bad-request'],
+    [{ conditions: undefined }, 'bad-request'],
+    [{ cursor: 'x' }, 'bad-request'],
+    [
+      { cursor: Buffer.from('[3,0,9,[[0,3],[0,3],[0,3],[0,3],[0,3],[0,3],[0,3]]]').toString('base64url') },
+      'bad-request',
+    ],
+  ] as const)
+    await expect(search(body)).rejects.toMatchObject({ type: `/problems/${type}` })
+  await expect(search({}, acme.without)).rejects.toMatchObject({ status: 403 })
+  const audit = await clientOf().get('/v1/audit', { query: { limit: 1_000 } })
+  expect(audit.data.entries).toContainEqual(
+    expect.objectContaining({
+      action: 'content_read',
+      by: 'sees',
+      detail: 'events by properties.total, userId',
+    }),
   )
 })
 

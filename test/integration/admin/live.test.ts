@@ -28,6 +28,12 @@ async function attempt(messageId: string, ...destinations: readonly string[]): P
   await produce(`${tenants.scene.prefix}attempts`, [{ key: '0', value: blockOf(states), partition: 0 }])
 }
 
+/** Writes what a worker writes after a try of a message of a source. */
+async function attemptOf(source: string, messageId: string): Promise<void> {
+  const state = stateOf({ destination: 'acme.crm', messageId, hook: 'main', source })
+  await produce(`${tenants.scene.prefix}attempts`, [{ key: '0', value: blockOf([state]), partition: 0 }])
+}
+
 const messagesOf = ({ events }: OpenView): unknown[] =>
   events.flatMap(({ name, data }) =>
     name === 'attempt' ? [`${String(data['messageId'])} ${String(data['destination'])}`] : [],
@@ -49,13 +55,16 @@ test('everybody sees the attempts of what is theirs, as they happen', async () =
   const own = await open('', acme)
   const named = await open('?destination=globex.crm', acme)
   const byMessage = await open('?message=the-one', bearer(tenants.tokens.read))
+  const bySource = await open('?source=acme-shop', acme)
   expect(all.status).toBe(200)
   await untilFollowed(all)
   await attempt('the-one', 'acme.crm', 'globex.crm', 'ours')
+  await attemptOf('acme-shop', 'of-acme')
   await attempt('another', 'acme.crm', 'globex.crm')
   await until('all is shown', () => messagesOf(all).at(-1) === 'another globex.crm')
   await until('also to the customer', () => messagesOf(own).at(-1) === 'another acme.crm')
   expect(messagesOf(byMessage)).toEqual(['the-one acme.crm', 'the-one globex.crm', 'the-one ours'])
+  expect(messagesOf(bySource)).toEqual(['of-acme acme.crm'])
   expect(own.text).not.toMatch(/globex|ours/)
   // A foreign destination is one that doesn't exist.
   expect(messagesOf(named)).toEqual([])
@@ -67,7 +76,7 @@ test('everybody sees the attempts of what is theirs, as they happen', async () =
   const again = await open('', { ...acme, 'last-event-id': last?.id ?? '' })
   await until('it was missed', () => messagesOf(again).length > 0)
   expect(messagesOf(again)).toEqual(['meanwhile acme.crm'])
-  for (const view of [all, named, byMessage, again]) view.close()
+  for (const view of [all, named, byMessage, bySource, again]) view.close()
 })
 
 test('a replay is shown as it goes on, to whom it concerns', async () => {

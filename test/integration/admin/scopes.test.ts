@@ -157,6 +157,7 @@ const openToLinks = new Set([
   'GET /v1/replays/{replay}',
   'GET /v1/sources',
   'GET /v1/sources/{source}',
+  'POST /v1/dead-letters/summary',
   'POST /v1/replays/preview',
   'POST /v1/replays',
   'POST /v1/replays/{replay}/stop',

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { pino } from 'pino'
-import { readCondition } from '../../../src/commands/log/body-condition.ts'
+import { readCondition } from '../../../src/roles/content/body-condition.ts'
 import { scanEvents, type ScanOptions } from '../../../src/commands/log/log-scan.ts'
 import { readConfig } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'

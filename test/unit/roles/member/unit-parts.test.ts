@@ -22,6 +22,7 @@ function startParts() {
         return ready.firstSyncs.promise
       },
     },
+    counter: partOf('counter'),
     replays: partOf('replays'),
     notices: { ...partOf('notices'), release: () => void having.delete('notices') },
   })
@@ -33,7 +34,7 @@ test('all parts get a unit, and all lose it', async () => {
   ready.audiences.resolve()
   ready.firstSyncs.resolve()
   await ports.prepare(0)
-  expect([...having]).toEqual(['first syncs', 'replays', 'notices'])
+  expect([...having]).toEqual(['first syncs', 'counter', 'replays', 'notices'])
   await ports.released(0)
   expect([...having]).toEqual([])
 })

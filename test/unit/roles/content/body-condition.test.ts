@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { meets, readCondition } from '../../../../src/commands/log/body-condition.ts'
+import { meets, readCondition } from '../../../../src/roles/content/body-condition.ts'
 
 const message = {
   userId: 'u1',
