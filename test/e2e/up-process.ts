@@ -18,9 +18,13 @@ export type Up = {
 
 /**
  * Starts `sluice up`, as a user does in a folder with a catalog. It sets no settings except free ports and
- * short waits.
+ * short waits, and `settings`.
  */
-export async function startUp(folder: string, program = inject('program')): Promise<Up> {
+export async function startUp(
+  folder: string,
+  program = inject('program'),
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Up> {
   const child = spawn(process.execPath, [program, 'up'], {
     cwd: folder,
     detached: true,
@@ -38,6 +42,7 @@ export async function startUp(folder: string, program = inject('program')): Prom
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
       SLUICE_STATE_FOLDER: join(folder, 'state'),
+      ...settings,
     },
   })
   const exited = new Promise<number | null>((done) => child.once('exit', done))
