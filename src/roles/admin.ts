@@ -98,6 +98,15 @@ export type StartedAdmin = {
   readonly codeOf: (token: Token) => Promise<string>
 }
 
+type ShownMetrics =
+  | 'requests'
+  | 'faults'
+  | 'connectionsClosed'
+  | 'sessions'
+  | 'signIns'
+  | 'liveViews'
+  | 'liveViewsEnded'
+
 /** Starts the server of the admin API, but not the port for metrics and probes. */
 export async function startAdminPart({
   config,
@@ -111,7 +120,7 @@ export async function startAdminPart({
   topic,
   logQuery,
 }: AdminOptions & {
-  metrics: Pick<AdminMetrics, 'requests' | 'faults' | 'connectionsClosed'>
+  metrics: Pick<AdminMetrics, ShownMetrics>
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
@@ -132,8 +141,24 @@ export async function startAdminPart({
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role, topic })
   const atDesk = deskCalls(catalogDesk, config, log)
-  const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
-  const live = new Live({ config, log, catalog, followed, replays: liveReplays(desk, catalog) })
+  const console = openConsole({
+    config,
+    log,
+    tokens: book,
+    desk: catalogDesk,
+    topic,
+    onSignIn: (by, result) => metrics.signIns.inc({ by, result }),
+  })
+  const live = new Live({
+    config,
+    log,
+    catalog,
+    followed,
+    replays: liveReplays(desk, catalog),
+    onEnded: (reason) => metrics.liveViewsEnded.inc({ reason }),
+  })
+  metrics.sessions.follow(() => console.sessions())
+  metrics.liveViews.follow(() => live.count)
   parts.defer(() => within(leaveMs, live.stop()))
   const server = createAdminServer({
     calls: {

@@ -21,7 +21,7 @@ export function useLive(
         again()
       }, pauseMs)
     }
-    for (const kind of ['ready', 'attempt', 'health', 'replay']) source.addEventListener(kind, soon)
+    for (const kind of ['ready', 'attempt', 'health', 'replay', 'skipped']) source.addEventListener(kind, soon)
     source.addEventListener('end', () => source.close())
     return () => {
       clearTimeout(timer)

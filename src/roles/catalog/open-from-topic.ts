@@ -2,6 +2,7 @@ import { Listeners } from '../../async/listeners.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
+import { isEntry } from '../../catalog-log/names.ts'
 import type { Config } from '../../config/schema.ts'
 import { showCatalog } from '../../telemetry/show-state.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
@@ -37,10 +38,12 @@ export async function openFromTopic({
     outlines.keep(() => outlineOf(topic.current()))
   }
   const topic = read.follow(
-    (catalog, before, { changes, by }) => {
+    (catalog, before, { changes, by, sets }) => {
       showCatalog(metrics, catalog.version, stateCountsOf(catalog))
       const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
-      log.info({ version: catalog.version, ...count, by, changes }, 'the catalog has changed')
+      // Whoever signs in or makes a token changes the topic, but not the catalog.
+      if (sets.some(({ put, removed }) => [...put, ...removed].some(isEntry)))
+        log.info({ version: catalog.version, ...count, by, changes }, 'the catalog has changed')
       keepOutline()
       listeners.tell(catalog, before)
     },

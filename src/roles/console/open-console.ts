@@ -10,7 +10,7 @@ import { LinkBook } from '../../admin/links.ts'
 import { linkCalls } from './link-calls.ts'
 import { themeOf } from './theme.ts'
 import { openBundle } from './open-bundle.ts'
-import { makeCode, Renewals, sessionCalls } from './session-calls.ts'
+import { makeCode, Renewals, sessionCalls, type SessionCallsOptions } from './session-calls.ts'
 import { sessionsInMemory, sessionsInTopic } from './session-store.ts'
 
 export type OpenConsoleOptions = {
@@ -20,6 +20,7 @@ export type OpenConsoleOptions = {
   /** Both are `undefined` if the catalog is in a file. */
   readonly desk: Pick<OpenedDesk, 'change' | 'look'> | undefined
   readonly topic: Pick<CatalogTopic, 'revision' | 'tokens'> | undefined
+  readonly onSignIn: SessionCallsOptions['onSignIn']
 }
 
 /** What the server of the admin API gets from the console. */
@@ -27,10 +28,13 @@ export type OpenedConsole = {
   readonly calls: ReturnType<typeof sessionCalls> & ReturnType<typeof linkCalls>
   readonly ofServer: Pick<AdminServerOptions, 'findSession' | 'browsers' | 'console'>
   readonly codeOf: (token: Token) => Promise<string>
+  /** The number of sessions that are in force, without codes. */
+  readonly sessions: () => number
 }
 
 /** Opens the sign-in and the pages of the console. */
-export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOptions): OpenedConsole {
+export function openConsole(options: OpenConsoleOptions): OpenedConsole {
+  const { config, log, tokens, desk, topic, onSignIn } = options
   const { publicUrl, trustedProxies, sessionTimeoutMs, sessionIdleTimeoutMs } = config.admin
   const limits = { lastsMs: sessionTimeoutMs, idleMs: sessionIdleTimeoutMs }
   const store = desk === undefined || topic === undefined ? sessionsInMemory() : sessionsInTopic(desk, topic)
@@ -61,6 +65,7 @@ export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOpt
         wrong,
         home,
         theme: theme?.shown ?? null,
+        onSignIn,
         log,
       }),
       ...linkCalls({ links, store: ofTopic, home, log }),
@@ -76,5 +81,6 @@ export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOpt
       },
     },
     codeOf: async (token) => (await makeCode({ store, sessions }, token)).code,
+    sessions: () => sessions.count,
   }
 }
