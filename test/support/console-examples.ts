@@ -22,18 +22,27 @@ const policy = [
 
 export type ConsoleExamples = { readonly origin: string; readonly stop: () => Promise<void> }
 
+export type ExampleOptions = {
+  readonly rights: readonly string[]
+  /** `filled`: what the examples have. `empty`: all lists are empty. `failing`: each call is refused. */
+  readonly state?: 'filled' | 'empty' | 'failing'
+}
+
 /**
  * Serves a bundle of the console below a prefix, and answers each call with the example of the API's document,
  * in which strangers have written `hostile` wherever they may write. So each page has something to show.
  */
-export async function serveExamples(bundle: string, rights: readonly string[]): Promise<ConsoleExamples> {
+export async function serveExamples(bundle: string, options: ExampleOptions): Promise<ConsoleExamples> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost')
     const path = pathname.replace(/^\/ops/, '')
     if (path.startsWith('/console/')) return sendFile(bundle, path.slice('/console/'.length), response)
     let body = ''
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-    request.on('end', () => send(response, answerTo(request.method ?? '', path, { body, rights })))
+    request.on('end', () => {
+      if (options.state === 'failing' && path !== '/v1/session') return refuse(response)
+      send(response, answerTo(request.method ?? '', path, { body, ...options }))
+    })
   })
   server.listen(anywhere)
   await new Promise((listening) => server.once('listening', listening))
@@ -61,9 +70,9 @@ function sendFile(bundle: string, name: string, response: ServerResponse): void 
   response.end(readFileSync(join(bundle, file)))
 }
 
-type Asked = { readonly body: string; readonly rights: readonly string[] }
+type Asked = ExampleOptions & { readonly body: string }
 
-function answerTo(method: string, path: string, { body, rights }: Asked): unknown {
+function answerTo(method: string, path: string, { body, rights, state }: Asked): unknown {
   if (path === '/v1/session')
     return {
       name: hostile,
@@ -71,14 +80,30 @@ function answerTo(method: string, path: string, { body, rights }: Asked): unknow
       scope: rights.includes('admin') ? 'all' : { label: 'tenant=acme' },
       ends: null,
     }
-  if (path === '/v1/log/stats' && body.includes('step')) return steps
+  if (path === '/v1/log/stats' && body.includes('step'))
+    return state === 'empty' ? { ...steps, groups: [] } : steps
   const { paths }: { paths?: Record<string, Record<string, Operation>> } = adminOpenApi()
   const found = Object.entries(paths ?? {}).find(([pattern]) =>
     new RegExp(`^${pattern.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
   )
   const operation = found?.[1][method.toLowerCase()]
   const success = Object.entries(operation?.responses ?? {}).find(([status]) => status.startsWith('2'))
-  return soiled(success?.[1].content?.['application/json']?.example, '')
+  const example = success?.[1].content?.['application/json']?.example
+  return state === 'empty' && (method === 'GET' || asks.test(path)) ? emptied(example) : soiled(example, '')
+}
+
+/** Calls with a body that only ask. */
+const asks = /\/(search|stats|summary|preview)$/
+
+/** Returns an example without the entries of its lists. The URLs of a destination stay. */
+function emptied(example: unknown): unknown {
+  if (typeof example !== 'object' || example === null) return example
+  return Object.fromEntries(
+    Object.entries(example).map(([key, value]: [string, unknown]) => [
+      key,
+      Array.isArray(value) && key !== 'hooks' ? [] : value,
+    ]),
+  )
 }
 
 type Operation = {
@@ -99,6 +124,12 @@ function soiled(value: unknown, key: string): unknown {
   if (Array.isArray(value)) return value.map((one: unknown) => soiled(one, key))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, soiled(inner, name)]))
+}
+
+function refuse(response: ServerResponse): void {
+  response.writeHead(503, { 'content-type': 'application/problem+json' })
+  const detail = `Kafka does not answer: ${hostile}`
+  response.end(JSON.stringify({ type: '/problems/unavailable', title: 'Unavailable', status: 503, detail }))
 }
 
 function send(response: ServerResponse, body: unknown): void {
