@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Bundle, BundleFolder } from '../../admin/console/bundle.ts'
 
@@ -12,21 +13,35 @@ type Log = Record<'info' | 'warn', (fields: object, message: string) => void>
 
 /**
  * Opens the pages of the console. A package has them. In a checkout, they are built when a browser asks for
- * them first.
+ * them first, and again if their sources have changed when this process starts.
  */
 export function openBundle(prefix: string, log: Log): () => Bundle | string {
   const bundle = new BundleFolder(folder, prefix)
   let state: 'idle' | 'building' | 'failed' = 'idle'
+  let isOld = isCheckout && isOlderThanSources()
   return () => {
     const found = bundle.current()
-    if (found !== undefined) return found
+    if (found !== undefined && (!isOld || state === 'failed')) return found
     if (!isCheckout || !existsSync(buildScript) || state === 'failed') return notBuilt
     if (state === 'idle') {
       state = 'building'
-      void build(log).then((isBuilt) => (state = isBuilt ? 'idle' : 'failed'))
+      void build(log).then((isBuilt) => {
+        state = isBuilt ? 'idle' : 'failed'
+        isOld = false
+      })
     }
     return 'The console is being built, which takes some seconds.'
   }
+}
+
+function isOlderThanSources(): boolean {
+  const builtMs = statSync(`${folder}manifest.json`, { throwIfNoEntry: false })?.mtimeMs
+  if (builtMs === undefined) return false
+  const places = ['src/console', 'clients/admin'].map((place) => fileURLToPath(new URL(place, root)))
+  return places
+    .filter((place) => existsSync(place))
+    .flatMap((place) => readdirSync(place, { recursive: true, encoding: 'utf8' }).map((name) => join(place, name)))
+    .some((file) => statSync(file).mtimeMs > builtMs)
 }
 
 const notBuilt = 'This checkout has no console: run npm run build:console'
