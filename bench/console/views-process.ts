@@ -1,7 +1,12 @@
 import { startChild } from '../support/child.ts'
 
-export type ViewsPlan = { readonly url: string; readonly cookies: readonly string[] }
-export type ViewsNews = { readonly open: number; readonly bytes: number }
+/** One view for each cookie. They take turns at the destinations. */
+export type ViewsPlan = {
+  readonly origin: string
+  readonly cookies: readonly string[]
+  readonly destinations: readonly string[]
+}
+export type ViewsNews = { readonly open: number; readonly bytes: number; readonly asked: number }
 
 /** People who look at live views, in a process of its own, which counts what comes and throws it away. */
 export type Views = {

@@ -112,7 +112,9 @@ async function writePast(): Promise<void> {
           }),
         )
       }
-    await produce('sluice.attempts', [{ key: '0', value: blockOf(states), partition: 0 }], [up.broker])
+    await produce('sluice.attempts', [{ key: '0', value: blockOf(states), partition: 0 }], {
+      brokers: [up.broker],
+    })
   }
 }
 

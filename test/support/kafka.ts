@@ -96,9 +96,12 @@ export async function createTopic(
 export async function produce(
   topic: string,
   messages: readonly Message[],
-  { compression = CompressionTypes.None }: { compression?: CompressionTypes } = {},
+  {
+    compression = CompressionTypes.None,
+    brokers,
+  }: { compression?: CompressionTypes; brokers?: readonly string[] } = {},
 ): Promise<void> {
-  const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  const producer = otherProgram(brokers).producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()
   try {
     for (const batch of batches(messages)) {
