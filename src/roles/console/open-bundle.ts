@@ -7,6 +7,7 @@ import { type Bundle, BundleFolder } from '../../admin/console/bundle.ts'
 const isCheckout = import.meta.url.endsWith('.ts')
 const root = new URL(isCheckout ? '../../../' : '../', import.meta.url)
 const folder = fileURLToPath(new URL('dist/console/', root))
+const sources = ['src/console', 'clients/admin'].map((place) => fileURLToPath(new URL(place, root)))
 const buildScript = fileURLToPath(new URL('scripts/build-console.ts', root))
 
 type Log = Record<'info' | 'warn', (fields: object, message: string) => void>
@@ -18,7 +19,7 @@ type Log = Record<'info' | 'warn', (fields: object, message: string) => void>
 export function openBundle(prefix: string, log: Log): () => Bundle | string {
   const bundle = new BundleFolder(folder, prefix)
   let state: 'idle' | 'building' | 'failed' = 'idle'
-  let isOld = isCheckout && isOlderThanSources()
+  let isOld = isCheckout && isOlderThan(join(folder, 'manifest.json'), sources)
   return () => {
     const found = bundle.current()
     if (found !== undefined && (!isOld || state === 'failed')) return found
@@ -34,14 +35,14 @@ export function openBundle(prefix: string, log: Log): () => Bundle | string {
   }
 }
 
-function isOlderThanSources(): boolean {
-  const builtMs = statSync(`${folder}manifest.json`, { throwIfNoEntry: false })?.mtimeMs
-  if (builtMs === undefined) return false
-  const places = ['src/console', 'clients/admin'].map((place) => fileURLToPath(new URL(place, root)))
-  return places
-    .filter((place) => existsSync(place))
-    .flatMap((place) => readdirSync(place, { recursive: true, encoding: 'utf8' }).map((name) => join(place, name)))
-    .some((file) => statSync(file).mtimeMs > builtMs)
+/** Tells whether a file is older than something in these folders. A file that isn't there is not. */
+export function isOlderThan(file: string, folders: readonly string[]): boolean {
+  const madeMs = statSync(file, { throwIfNoEntry: false })?.mtimeMs
+  if (madeMs === undefined) return false
+  return folders
+    .filter((one) => existsSync(one))
+    .flatMap((one) => readdirSync(one, { recursive: true, encoding: 'utf8' }).map((name) => join(one, name)))
+    .some((one) => statSync(one).mtimeMs > madeMs)
 }
 
 const notBuilt = 'This checkout has no console: run npm run build:console'
