@@ -164,11 +164,11 @@ test('changes a setting after a look at the difference, and keeps what somebody 
   const patch = { method: 'PATCH', headers: { ...headers, 'if-match': etag } }
   expect((await fetch(path, { ...patch, body: '{"maxInFlight":7}' })).status).toBe(200)
   await hands.fill('Requests a second', '9')
-  await hands.press('Look at the difference')
+  await hands.press('Review changes')
   await page.getByText('Somebody has changed it').waitFor()
   await expectNoFault('a change of somebody else')
   await hands.press('Take it over, and keep my changes')
-  await hands.press('Look at the difference')
+  await hands.press('Review changes')
   await page.getByRole('dialog').waitFor()
   await expectNoFault('a difference')
   await hands.press('Save')
