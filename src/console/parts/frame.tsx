@@ -121,9 +121,9 @@ function SearchBox() {
 }
 
 const themes: readonly { readonly value: Theme; readonly name: string }[] = [
-  { value: 'system', name: 'As the system' },
-  { value: 'light', name: 'Light' },
-  { value: 'dark', name: 'Dark' },
+  { value: 'system', name: 'Theme: system' },
+  { value: 'light', name: 'Theme: light' },
+  { value: 'dark', name: 'Theme: dark' },
 ]
 
 function Who({ session }: { session: Session }) {
