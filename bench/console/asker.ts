@@ -16,7 +16,15 @@ export async function askAll(
         await ask(call, origin, cookie)
         times.get(page)?.push(performance.now() - startedMs)
       }
-  return new Map([...times].map(([page, all]) => [page, percentile(all.toSorted((a, b) => a - b), 0.95)]))
+  return new Map(
+    [...times].map(([page, all]) => [
+      page,
+      percentile(
+        all.toSorted((a, b) => a - b),
+        0.95,
+      ),
+    ]),
+  )
 }
 
 async function ask({ method, path, body }: Call, origin: string, cookie: string): Promise<void> {

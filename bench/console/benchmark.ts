@@ -54,7 +54,10 @@ export async function runConsoleBenchmark({
       say(`pair ${pair}: ${side} live views, ${Math.round(perS)} deliveries a second`)
       return perS
     })
-    const [without, withViews] = [median(pairs.map((pair) => pair.without)), median(pairs.map((pair) => pair.with))]
+    const [without, withViews] = [
+      median(pairs.map((pair) => pair.without)),
+      median(pairs.map((pair) => pair.with)),
+    ]
     const rate = Math.floor(without / 2)
     const { visits, idle, loaded } = await measurePages(stage, browser, { destinations, seconds, rate })
     const ratios = new Map([...idle].map(([page, ms]) => [page, (loaded.get(page) ?? NaN) / ms]))

@@ -13,7 +13,7 @@ export type Installation = {
   readonly origin: string
   /** Signs in, and returns the cookie. */
   signIn(): Promise<string>
-  stop(): Promise<void>
+  readonly stop: () => Promise<void>
 }
 
 /** A token has at most 100 sessions. */

@@ -1,13 +1,10 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
 import { type ConsolePage, openConsolePage, untilShown } from '../support/console-page.ts'
+import { type ConsoleScene, openConsoleScene, refusedPart } from '../support/console-scene.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
-import { startUp, type Up } from './up-process.ts'
 
 // The console as a stranger uses it, in Chromium, on a real server with a real Kafka: the shortest way through it.
 // `test/fault/console-*.test.ts` have the whole.
@@ -15,8 +12,7 @@ import { startUp, type Up } from './up-process.ts'
 const hostile = '<img src=x onerror=alert(1)>'
 const hostileAnswer = '<script>alert(2)</script><b onclick=alert(3)>"\'`${}'
 
-let folder = ''
-let up: Up
+let sluice: ConsoleScene
 let browser: Browser
 let shown: ConsolePage
 let page: Page
@@ -24,11 +20,10 @@ let receiver: Receiver
 let isBroken = false
 
 beforeAll(async () => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-console-')))
   const broken = answer(503, { 'content-type': 'text/html' }, hostileAnswer)
   const mended = answer(200)
-  ;[up, browser, receiver] = await Promise.all([
-    startUp(folder, inject('program'), { SLUICE_ATTEMPTS_ANSWERS: 'true' }),
+  ;[sluice, browser, receiver] = await Promise.all([
+    openConsoleScene(),
     startChromium(),
     startReceiver((...given) => (isBroken ? broken : mended)(...given)),
   ])
@@ -38,9 +33,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close()
-  await up?.interrupt()
+  await sluice?.close()
   await receiver?.stop()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 
 async function press(name: string): Promise<void> {
@@ -52,7 +46,7 @@ async function expectNoFault(where: string): Promise<void> {
 }
 
 test('a stranger adds a destination, mends it, finds a message and sends it again', async () => {
-  await page.goto(up.consoleLink)
+  await page.goto(await sluice.link())
   await untilShown(page, 'Now')
   expect(page.url()).not.toContain('code')
   await expectNoFault('now')
@@ -72,7 +66,7 @@ test('a stranger adds a destination, mends it, finds a message and sends it agai
   await press('Close')
 
   isBroken = true
-  await up.track({ messageId: 'order-1' })
+  await sluice.track({ messageId: 'order-1' })
   await page.getByText('failing', { exact: true }).first().waitFor()
   isBroken = false
   await press('Try now')
@@ -103,5 +97,5 @@ test('signing out shows the page to sign in, a wrong token is refused with advic
   await page.getByRole('alert').waitFor()
   await expectNoFault('the page to sign in')
   expect(shown.complaints).toEqual([])
-  expect(up.logged).not.toContain('a browser has refused a part of the console')
+  expect(sluice.log.filter(({ msg }) => msg === refusedPart)).toEqual([])
 })

@@ -6,17 +6,9 @@ import { until } from '../support/until.ts'
 export type Up = {
   /** The text that `sluice up` has written to standard error so far. */
   said: string
-  /** The log lines that it has written to standard output so far. */
-  logged: string
   broker: string
   /** The origin of the gateway that `sluice up` has started. */
   origin: string
-  /** The link that signs in to the console, once. */
-  consoleLink: string
-  /** The origin of the admin API, and a token with all rights. */
-  admin: { readonly origin: string; readonly token: string }
-  /** Sends a track call to the gateway, with the write key of the first source. */
-  track: (message: object) => Promise<void>
   /**
    * Sends the signal of Ctrl-C, which goes to the whole process group. Returns the exit code, and how long
    * the exit took in milliseconds.
@@ -26,13 +18,9 @@ export type Up = {
 
 /**
  * Starts `sluice up`, as a user does in a folder with a catalog. It sets no settings except free ports and
- * short waits, and `settings`.
+ * short waits.
  */
-export async function startUp(
-  folder: string,
-  program = inject('program'),
-  settings: Readonly<Record<string, string>> = {},
-): Promise<Up> {
+export async function startUp(folder: string, program = inject('program')): Promise<Up> {
   const child = spawn(process.execPath, [program, 'up'], {
     cwd: folder,
     detached: true,
@@ -50,13 +38,12 @@ export async function startUp(
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
       SLUICE_STATE_FOLDER: join(folder, 'state'),
-      ...settings,
     },
   })
   const exited = new Promise<number | null>((done) => child.once('exit', done))
-  let [said, logged] = ['', '']
+  let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  child.stdout.on('data', (chunk: Buffer) => (logged += chunk.toString()))
+  child.stdout.resume()
   const broker = await until(
     'it says where Kafka is, and all that follows',
     () => {
@@ -65,30 +52,12 @@ export async function startUp(
     },
     { timeoutMs: 90_000 },
   )
-  const origin = /^ {2}gateway +(http:\S+)/m.exec(said)?.[1] ?? ''
-  const key = /-u (\S+):/.exec(said)?.[1] ?? ''
   return {
     get said() {
       return said
     },
-    get logged() {
-      return logged
-    },
     broker,
-    origin,
-    admin: {
-      origin: /^ {2}admin +(http:\/\/[^/]+)/m.exec(said)?.[1] ?? '',
-      token: /Authorization: Bearer (\S+)/.exec(said)?.[1] ?? '',
-    },
-    consoleLink: /(http:\S+\/console\/#code=\S+)/.exec(said)?.[1] ?? '',
-    async track(message) {
-      const response = await fetch(`${origin}/v1/track`, {
-        method: 'POST',
-        headers: { authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` },
-        body: JSON.stringify({ userId: 'u1', event: 'Order Completed', ...message }),
-      })
-      if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`)
-    },
+    origin: /^ {2}gateway +(http:\S+)/m.exec(said)?.[1] ?? '',
     async interrupt() {
       const startedMs = performance.now()
       if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGINT')

@@ -1,11 +1,8 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startUp, type Up } from '../e2e/up-process.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
 import { type ConsolePage, openConsolePage, untilShown } from '../support/console-page.ts'
+import { type ConsoleScene, openConsoleScene, refusedPart } from '../support/console-scene.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 
@@ -21,8 +18,7 @@ const hostile = [
   '</title><base href=https://evil.example/>',
 ].join(' ')
 
-let folder = ''
-let up: Up
+let sluice: ConsoleScene
 let browser: Browser
 let shown: ConsolePage
 let page: Page
@@ -32,66 +28,59 @@ let evil: Receiver
 let evilPage = ''
 
 beforeAll(async () => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-console-attacks-')))
-  ;[up, browser, receiver, evil] = await Promise.all([
-    startUp(folder, inject('program'), { SLUICE_ATTEMPTS_ANSWERS: 'true' }),
+  ;[sluice, browser, receiver, evil] = await Promise.all([
+    openConsoleScene(),
     startChromium(),
     startReceiver(answer(400, { 'content-type': 'text/html', 'x-hostile': 'x' }, hostile)),
     startReceiver((_request, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end(evilPage),
     ),
   ])
-  await call('PUT', '/v1/sources/evil', { id: 'evil', name: hostile.slice(0, 100), writeKeys: ['evil-key'] })
+  await sluice.call('PUT', '/v1/sources/evil', {
+    id: 'evil',
+    name: hostile.slice(0, 100),
+    writeKeys: ['evil-key'],
+  })
   for (const [id, tenant] of [
     ['acme.crm', 'acme'],
     ['globex.crm', 'globex'],
   ] as const)
-    await call('PUT', `/v1/destinations/${id}`, {
+    await sluice.call('PUT', `/v1/destinations/${id}`, {
       id,
       name: id === 'acme.crm' ? hostile.slice(0, 200) : 'Secret Globex',
       sources: ['app', 'evil'],
       labels: { tenant },
       filter: { events: [hostile.slice(0, 100), 'Order Completed'] },
-      hooks: [{ url: `${receiver.origin}/${tenant}?q=${encodeURIComponent(hostile)}`, headers: { 'X-A': hostile } }],
+      hooks: [
+        { url: `${receiver.origin}/${tenant}?q=${encodeURIComponent(hostile)}`, headers: { 'X-A': hostile } },
+      ],
     })
   shown = await openConsolePage(browser)
   page = shown.page
-  await page.goto(up.consoleLink)
+  await page.goto(await sluice.link())
   await untilShown(page, 'Now')
 })
 
 afterAll(async () => {
   await browser?.close()
-  await up?.interrupt()
+  await sluice?.close()
   await receiver?.stop()
   await evil?.stop()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 
-/** Calls the API with a token of all rights. */
-async function call(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
-  const response = await fetch(`${up.admin.origin}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${up.admin.token}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(method === 'PUT' && { 'if-none-match': '*' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-  return text === '' ? {} : JSON.parse(text)
-}
-
-const consoleUrl = (path: string): string => `${up.admin.origin}/console/${path}`
+const consoleUrl = (path: string): string => `${sluice.origin}/console/${path}`
 
 describe('strangers write hostile texts', () => {
   test('which all pages show as texts', async () => {
     const messageId = `${hostile.slice(0, 80)}-1`
-    await up.track({ messageId, userId: hostile, event: 'Order Completed', properties: { [hostile]: hostile } })
+    await sluice.track({
+      messageId,
+      userId: hostile,
+      event: 'Order Completed',
+      properties: { [hostile]: hostile },
+    })
     await until('both have it', () => receiver.requests.length >= 2)
-    await call('POST', '/v1/tokens', { name: 'reader', right: 'read', scope: 'all', expiresAt: null })
+    await sluice.call('POST', '/v1/tokens', { name: 'reader', right: 'read', scope: 'all', expiresAt: null })
     const query = encodeURIComponent(messageId)
     for (const [path, title] of [
       ['now', 'Now'],
@@ -118,10 +107,10 @@ describe('strangers write hostile texts', () => {
     ] as const) {
       await page.goto(consoleUrl(path))
       await untilShown(page, title)
-      expect([path, await page.locator('main :is(img, script, style, svg[onload], base, iframe)').count()]).toEqual([
+      expect([
         path,
-        0,
-      ])
+        await page.locator('main :is(img, script, style, svg[onload], base, iframe)').count(),
+      ]).toEqual([path, 0])
       const leads: string[] = await page.evaluate(
         "[...document.querySelectorAll('a')].map(({ protocol }) => protocol)",
       )
@@ -149,7 +138,7 @@ async function visit(host: string, script: string): Promise<Page> {
 
 describe.each(['127.0.0.1', 'localhost'])('a page at another port of %s', (host) => {
   test('can not change or read anything with the session of who opens it', async () => {
-    const target = JSON.stringify(up.admin.origin)
+    const target = JSON.stringify(sluice.origin)
     const visited = await visit(
       host,
       `
@@ -184,7 +173,7 @@ describe.each(['127.0.0.1', 'localhost'])('a page at another port of %s', (host)
     await visited.waitForURL(/rotate/)
     expect(await visited.textContent('body')).toMatch(/other.site|415|403|401/i)
     await visited.close()
-    const { destination } = await call('GET', '/v1/destinations/acme.crm')
+    const { destination } = await sluice.call('GET', '/v1/destinations/acme.crm')
     expect(Object(destination)['sharedSecret']).toBeUndefined()
     await page.goto(consoleUrl('now'))
     await untilShown(page, 'Now')
@@ -218,12 +207,12 @@ describe.each(['127.0.0.1', 'localhost'])('a page at another port of %s', (host)
 
 test('a session that somebody has chosen before is not the one that a sign-in begins', async () => {
   const victim = await openConsolePage(browser)
-  const { port } = new URL(up.admin.origin)
+  const { port } = new URL(sluice.origin)
   const name = `sluice-${port}`
   const chosen = `sluice_session_${'x'.repeat(43)}`
   await victim.page.context().addCookies([{ name, value: chosen, domain: '127.0.0.1', path: '/' }])
   await victim.page.goto(consoleUrl('now'))
-  await victim.page.getByLabel('Token').fill(up.admin.token)
+  await victim.page.getByLabel('Token').fill(sluice.token)
   await victim.page.getByRole('button', { name: 'Sign in' }).click()
   await untilShown(victim.page, 'Now')
   const cookies = await victim.page.context().cookies()
@@ -231,22 +220,24 @@ test('a session that somebody has chosen before is not the one that a sign-in be
   expect(cookies[0]).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
   expect(cookies[0]?.value).not.toBe(chosen)
   expect(await victim.page.evaluate('document.cookie')).toBe('')
-  const asked = await fetch(`${up.admin.origin}/v1/session`, { headers: { cookie: `${name}=${chosen}` } })
+  const asked = await fetch(`${sluice.origin}/v1/session`, { headers: { cookie: `${name}=${chosen}` } })
   expect(asked.status).toBe(401)
   // Neither the token nor the secret of the session is in what the browser keeps for pages.
-  const kept: string = await victim.page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')
+  const kept: string = await victim.page.evaluate(
+    'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
+  )
   expect(kept).not.toContain('sluice_')
   await victim.page.context().close()
 })
 
 describe('a customer with a link', () => {
   test('gets nothing of others by addresses that are made by hand, and a link that is changed is none', async () => {
-    const made = await call('POST', '/v1/links', {
+    const made = await sluice.call('POST', '/v1/links', {
       name: 'acme',
       label: 'tenant=acme',
       rights: ['see', 'replay', 'test', 'edit_url', 'rotate'],
     })
-    const link = new URL(String(made['link']), up.admin.origin).href
+    const link = new URL(String(made['link']), sluice.origin).href
     const customer = await openConsolePage(browser)
     const { page: theirs } = customer
     // A part of a link, a longer one, and one that is said to be a code are none.
@@ -307,5 +298,5 @@ describe('a customer with a link', () => {
 })
 
 test('no browser has refused a part of the console in all of this', () => {
-  expect(up.logged).not.toContain('a browser has refused a part of the console')
+  expect(sluice.log.filter(({ msg }) => msg === refusedPart)).toEqual([])
 })

@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { startUp, type Up } from '../e2e/up-process.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
 import { type ConsolePage, openConsolePage, untilShown } from '../support/console-page.ts'
+import { type ConsoleScene, openConsoleScene } from '../support/console-scene.ts'
 import { produce } from '../support/kafka.ts'
 import { blockOf, stateOf } from '../support/log-blocks.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -30,61 +29,51 @@ const customers = [
   { id: 'umbrella.lab', name: 'Umbrella Lab', tenant: 'umbrella', status: 200, perMinute: 12 },
 ] as const
 
-let folder = ''
-let up: Up
+let sluice: ConsoleScene
 let browser: Browser
 let receiver: Receiver
 
 beforeAll(async () => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-console-pictures-')))
-  ;[up, browser, receiver] = await Promise.all([
-    startUp(folder, inject('program'), { SLUICE_ATTEMPTS_ANSWERS: 'true' }),
+  ;[sluice, browser, receiver] = await Promise.all([
+    openConsoleScene(),
     startChromium(),
     startReceiver((request, response, nth) => {
       const { status } = customers.find(({ id }) => request.path === `/${id}`) ?? { status: 200 }
-      const text = status === 422 ? '{"error":"currency is missing"}' : status === 503 ? 'upstream is down' : 'ok'
+      const text =
+        status === 422 ? '{"error":"currency is missing"}' : status === 503 ? 'upstream is down' : 'ok'
       answer(status, { 'content-type': 'text/plain' }, text)(request, response, nth)
     }),
   ])
   for (const { id, name, tenant } of customers)
-    await call('PUT', `/v1/destinations/${id}`, {
+    await sluice.call('PUT', `/v1/destinations/${id}`, {
       id,
       name,
       sources: ['app'],
       labels: { tenant },
       hooks: [{ id: 'main', url: `${receiver.origin}/${id}` }],
     })
-  await call('POST', '/v1/links', { name: 'acme', label: 'tenant=acme', rights: ['see', 'replay', 'test'] })
+  await sluice.call('POST', '/v1/links', {
+    name: 'acme',
+    label: 'tenant=acme',
+    rights: ['see', 'replay', 'test'],
+  })
   await writePast()
   for (let order = 1; order <= 40; order++)
-    await up.track({ messageId: `order-${4_700 + order}`, properties: { total: order * 3, currency: 'EUR' } })
+    await sluice.track({
+      messageId: `order-${4_700 + order}`,
+      properties: { total: order * 3, currency: 'EUR' },
+    })
   await until('what fails is known', async () => {
-    const { attention } = await call('GET', '/v1/status')
+    const { attention } = await sluice.call('GET', '/v1/status')
     return Array.isArray(attention) && attention.length >= 1
   })
 })
 
 afterAll(async () => {
   await browser?.close()
-  await up?.interrupt()
+  await sluice?.close()
   await receiver?.stop()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 })
-
-async function call(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
-  const response = await fetch(`${up.admin.origin}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${up.admin.token}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(method === 'PUT' && { 'if-none-match': '*' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-  return text === '' ? {} : JSON.parse(text)
-}
 
 /** Writes what workers would have written to the delivery log in the last hour. */
 async function writePast(): Promise<void> {
@@ -112,9 +101,7 @@ async function writePast(): Promise<void> {
           }),
         )
       }
-    await produce('sluice.attempts', [{ key: '0', value: blockOf(states), partition: 0 }], {
-      brokers: [up.broker],
-    })
+    await produce(`${sluice.prefix}attempts`, [{ key: '0', value: blockOf(states), partition: 0 }])
   }
 }
 
@@ -157,13 +144,13 @@ const looks = {
 test('have no fault that axe finds, fit their window, and can be drawn', { timeout: 600_000 }, async () => {
   const shown = await openConsolePage(browser)
   const { page } = shown
-  await page.goto(up.consoleLink)
+  await page.goto(await sluice.link())
   await untilShown(page, 'Now')
   for (const [look, { colorScheme, viewport }] of Object.entries(looks)) {
     await page.setViewportSize(viewport)
     await page.emulateMedia({ colorScheme })
     for (const [path, title] of pages) {
-      await page.goto(`${up.admin.origin}/console/${path}`)
+      await page.goto(`${sluice.origin}/console/${path}`)
       await untilShown(page, title)
       expect([look, path, await shown.axeFaults()]).toEqual([look, path, []])
       expect([look, path, await shown.overflow()]).toEqual([look, path, 0])
@@ -182,7 +169,8 @@ async function draw({ page }: ConsolePage, { look, path }: { look: string; path:
     await page.screenshot({ path: join(into, name), fullPage: true })
   }
   const picture = kept.find((one) => one.path === path && one.look === look)
-  if (picture !== undefined && !isAll) await settled(page).then(() => page.screenshot({ path: join(into, `${picture.name}.png`) }))
+  if (picture !== undefined && !isAll)
+    await settled(page).then(() => page.screenshot({ path: join(into, `${picture.name}.png`) }))
 }
 
 /** Waits until charts are drawn. */

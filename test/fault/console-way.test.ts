@@ -1,19 +1,15 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { startUp, type Up } from '../e2e/up-process.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
 import { type ConsolePage, openConsolePage, untilShown } from '../support/console-page.ts'
+import { type ConsoleScene, openConsoleScene, refusedPart } from '../support/console-scene.ts'
 import { type KeyboardOnly, keyboardOnly } from '../support/keyboard-only.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 
 // A stranger's whole way through the console, with the keyboard alone, on a real server with a real Kafka.
 
-let folder = ''
-let up: Up
+let sluice: ConsoleScene
 let browser: Browser
 let receiver: Receiver
 let shown: ConsolePage
@@ -23,9 +19,8 @@ let hands: KeyboardOnly
 let status = 200
 
 beforeAll(async () => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-console-way-')))
-  ;[up, browser, receiver] = await Promise.all([
-    startUp(folder, inject('program'), { SLUICE_ATTEMPTS_ANSWERS: 'true' }),
+  ;[sluice, browser, receiver] = await Promise.all([
+    openConsoleScene(),
     startChromium(),
     startReceiver((...given) => answer(status, {}, `answer ${status}`)(...given)),
   ])
@@ -36,9 +31,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close()
-  await up?.interrupt()
+  await sluice?.close()
   await receiver?.stop()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 
 /** Every step ends on a page without a fault. */
@@ -47,7 +41,7 @@ async function expectNoFault(where: string, { axeFaults, complaints }: ConsolePa
 }
 
 test('adds a destination and sends a test', async () => {
-  await page.goto(up.consoleLink)
+  await page.goto(await sluice.link())
   await untilShown(page, 'Now')
   await expectNoFault('now, without destinations')
   await hands.keys('g', 'd')
@@ -73,7 +67,7 @@ test('adds a destination and sends a test', async () => {
 
 test('sees that the endpoint fails, and tries again once it is repaired', async () => {
   status = 503
-  await up.track({ messageId: 'order-1' })
+  await sluice.track({ messageId: 'order-1' })
   await page.getByText('failing', { exact: true }).first().waitFor()
   await expectNoFault('a failing destination')
   await hands.keys('g', 'n')
@@ -112,7 +106,7 @@ test('finds the message, and sends it again', async () => {
 
 test('replays dead letters', async () => {
   status = 400
-  await up.track({ messageId: 'order-2' })
+  await sluice.track({ messageId: 'order-2' })
   await until('it was refused for good', () =>
     receiver.requests.some(({ body }) => body.toString().includes('order-2')),
   )
@@ -158,8 +152,8 @@ test('makes a secret, rotates it and ends the old one', async () => {
 test('changes a setting after a look at the difference, and keeps what somebody else changes meanwhile', async () => {
   await hands.press('Settings')
   await page.getByLabel('Requests a second').waitFor()
-  const path = `${up.admin.origin}/v1/destinations/acme.crm`
-  const headers = { authorization: `Bearer ${up.admin.token}`, 'content-type': 'application/json' }
+  const path = `${sluice.origin}/v1/destinations/acme.crm`
+  const headers = { authorization: `Bearer ${sluice.token}`, 'content-type': 'application/json' }
   const etag = (await fetch(path, { headers })).headers.get('etag') ?? ''
   const patch = { method: 'PATCH', headers: { ...headers, 'if-match': etag } }
   expect((await fetch(path, { ...patch, body: '{"maxInFlight":7}' })).status).toBe(200)
@@ -183,10 +177,10 @@ test('changes a setting after a look at the difference, and keeps what somebody 
 
 test('invites a customer, who sees what is theirs and nothing else', async () => {
   const other = { id: 'globex.crm', name: 'Globex CRM', sources: ['app'], labels: { tenant: 'globex' } }
-  const put = await fetch(`${up.admin.origin}/v1/destinations/globex.crm`, {
+  const put = await fetch(`${sluice.origin}/v1/destinations/globex.crm`, {
     method: 'PUT',
     headers: {
-      authorization: `Bearer ${up.admin.token}`,
+      authorization: `Bearer ${sluice.token}`,
       'content-type': 'application/json',
       'if-none-match': '*',
     },
@@ -241,5 +235,5 @@ test('signs out, and a page that is still open says so', async () => {
   await expectNoFault('the page to sign in')
   await other.getByLabel('Token').waitFor()
   await other.close()
-  expect(up.logged).not.toContain('a browser has refused a part of the console')
+  expect(sluice.log.filter(({ msg }) => msg === refusedPart)).toEqual([])
 })

@@ -7,9 +7,9 @@ export type ConsolePage = {
   /** What Chromium has complained about: errors, refusals of the policy, dialogs that code has opened. */
   readonly complaints: readonly string[]
   /** Returns what axe finds on the page as it is, in one line for each element. */
-  axeFaults(): Promise<readonly string[]>
+  readonly axeFaults: () => Promise<readonly string[]>
   /** Returns by how many pixels the page is wider than its window. */
-  overflow(): Promise<number>
+  readonly overflow: () => Promise<number>
 }
 
 /** Opens a page in a browser context of its own, as another person would. */

@@ -96,12 +96,9 @@ export async function createTopic(
 export async function produce(
   topic: string,
   messages: readonly Message[],
-  {
-    compression = CompressionTypes.None,
-    brokers,
-  }: { compression?: CompressionTypes; brokers?: readonly string[] } = {},
+  { compression = CompressionTypes.None }: { compression?: CompressionTypes } = {},
 ): Promise<void> {
-  const producer = otherProgram(brokers).producer({ createPartitioner: Partitioners.DefaultPartitioner })
+  const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()
   try {
     for (const batch of batches(messages)) {

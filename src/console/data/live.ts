@@ -31,7 +31,8 @@ export function useLive(
         Math.max(gatherMs, askedMs + pauseMs - performance.now()),
       )
     }
-    for (const kind of ['ready', 'attempt', 'health', 'replay', 'skipped']) source.addEventListener(kind, soon)
+    for (const kind of ['ready', 'attempt', 'health', 'replay', 'skipped'])
+      source.addEventListener(kind, soon)
     source.addEventListener('end', () => source.close())
     return () => {
       clearTimeout(timer)
