@@ -12,13 +12,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.c
  * files have ended.
  */
 const slow = [
-  'replay/killed-owner',
-  'kafka/one-three-one',
-  'e2e/audiences-half-sync',
   'e2e/planted-secrets',
   'gateway/metrics',
-  'kafka/expelled',
-  'kafka/join-beside',
   'delivery/deletions',
   'kafka/earlier-ladder',
   'kafka/group-fetch',
@@ -51,6 +46,12 @@ const measuring = [
 const comparing = ['test/unit/**/cost.test.ts', 'test/unit/costs/**/*.test.ts']
 
 /**
+ * Tests of a thing that another test shows in seconds, with every way in which processes, brokers or the
+ * network can be lost beside it. They run before a release (`npm run test:long`).
+ */
+const long = 'test/*/long/**'
+
+/**
  * The projects (groups of tests). `unit` needs no Kafka. `costs` has the files of `comparing`, and `memory`
  * those of `measuring`. `quick` has the unit tests that take little time, and a smoke test. `quick`,
  * `integration`, `memory`, `e2e`, `long`, `package` and `clients` share one real Kafka, which
@@ -67,7 +68,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
-          exclude: comparing,
+          exclude: [...comparing, long],
           setupFiles: ['test/support/seed.ts'],
           // The files share processes and their loaded modules. Otherwise, a fifth of the CPU time would go
           // into loading modules again.
@@ -99,17 +100,18 @@ export default defineConfig({
           // Each of these files takes seconds.
           exclude: [
             ...comparing,
+            long,
             '**/*.model.test.ts',
             'test/unit/audience/unit/restore.test.ts',
             'test/unit/backfill/current-states.test.ts',
             'test/unit/bench/**',
             'test/unit/catalog/{file,json,parse,reader}.test.ts',
             'test/unit/commands/{full-disk,send-command,wrong-use}.test.ts',
-            'test/unit/delivery-log/{folder-lock,index,index-threads}.test.ts',
+            'test/unit/delivery-log/{folder-lock,index-threads}.test.ts',
             'test/unit/gateway/messages/scan-body.test.ts',
             'test/unit/kafka/{produce/lossy-producer,wire/record-batch}.test.ts',
             'test/unit/message/avro-schemas.test.ts',
-            'test/unit/pipeline/{omitted,sick}-hooks.test.ts',
+            'test/unit/pipeline/omitted-hooks.test.ts',
             'test/unit/replay/job-run.test.ts',
             'test/unit/scripts/audit.test.ts',
             'test/unit/audience-files/{spool,sync}.test.ts',
@@ -141,7 +143,7 @@ export default defineConfig({
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
-          exclude: measuring,
+          exclude: [...measuring, long],
           globalSetup: ['test/support/global-kafka.ts'],
           setupFiles: ['test/support/delete-topics.ts'],
           testTimeout: 60_000,
@@ -167,6 +169,7 @@ export default defineConfig({
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/e2e/**/*.test.ts'],
+          exclude: [long],
           globalSetup: ['test/support/global-kafka.ts'],
           setupFiles: ['test/support/delete-topics.ts'],
           testTimeout: 120_000,
@@ -176,8 +179,10 @@ export default defineConfig({
       {
         test: {
           name: 'long',
-          include: ['test/fault/**/*.test.ts', 'test/fuzz/**/*.test.ts'],
+          // The project `package` runs those of test/e2e/long.
+          include: ['test/{fault,fuzz}/**/*.test.ts', 'test/{unit,integration}/long/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
+          setupFiles: ['test/support/seed.ts', 'test/support/delete-topics.ts'],
           testTimeout: 1_200_000,
           hookTimeout: 120_000,
           fileParallelism: false,

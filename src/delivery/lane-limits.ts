@@ -22,11 +22,10 @@ export function laneCapOf({ definition, hooks }: Endpoint): number {
  * destination's own limit, and of what its URLs were learned to take.
  */
 export function laneRateOf({ definition, hooks }: Endpoint, limit: Rate | undefined): Rate | undefined {
-  const nowMs = performance.now()
   let most: number | undefined
   for (const { breaker, load } of hooks) {
     if (breaker.state !== 'closed') continue
-    const perSecond = load.perSecondAt(nowMs)
+    const perSecond = load.mayBePaced ? load.perSecondAt(performance.now()) : undefined
     if (perSecond === undefined) return limit
     most = Math.max(most ?? 0, perSecond)
     if (definition.strategy === 'failover') break

@@ -40,6 +40,14 @@ export class Conclusion {
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
     const isInDoubt = delivery.property !== undefined && results.some(isUncertainResult)
     if (isInDoubt) delivery.becomeUncertain()
+    const isDelivered = results.some(({ verdict }) => verdict.kind === 'delivered')
+    if (isDelivered && results.length === 1 && !isInDoubt && !judging.mayBeDeleted(delivery)) {
+      // Nearly all attempts end here.
+      noteUnsent(delivery, results, omitted)
+      this.reportOmitted(delivery, omitted)
+      parking.follow(delivery, delivered, 'failed')
+      return
+    }
     if (last !== undefined && results.every(({ outcome }) => isOwnFault(outcome))) {
       // No hook can be reached if no file can be opened, or if the proxy is down.
       takeBack(delivery, last.outcome.kind !== 'proxy' || last.outcome.isDown)

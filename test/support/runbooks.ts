@@ -15,8 +15,16 @@ export function readRunbook(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** Returns the lines of a page's code blocks that are in this language. */
+/**
+ * Returns the lines of a page's code blocks that are in this language. A block in a list is indented; its
+ * lines are returned without that.
+ */
 export function blocksOf(page: string, language: string): string[] {
-  const blocks = [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))]
-  return blocks.flatMap(([, block = '']) => block.trim().split('\n'))
+  const blocks = [...page.matchAll(new RegExp(`^( *)\`\`\`${language}\n(.*?)^\\1\`\`\``, 'gms'))]
+  return blocks.flatMap(([, indent = '', block = '']) =>
+    block
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.slice(indent.length)),
+  )
 }

@@ -42,6 +42,8 @@ export class Lane<D> {
   /** The destination's limit on deliveries in flight. */
   cap: number
   inFlight = 0
+  /** The number of requests that have ended since the limits of the lane were last renewed. */
+  sinceRenewed = 0
   /**
    * The token bucket for this worker's fraction of the destination's rate limit. `undefined`: there is no
    * limit.

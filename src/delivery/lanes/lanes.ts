@@ -19,6 +19,9 @@ import type { LaneItem, Lanes, LanesOptions, WaitingLane } from './lanes-ports.t
 // already late, the worker is catching up after an outage of Sluice. In that case, fetching waits for the
 // lane (`onCongested`), and a delivery goes to `overflow` only after `waitMs`.
 
+/** The limits of a lane that they don't hold up are renewed after this number of answers. */
+const answersBetween = 8
+
 export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): Lanes<D> {
   return new FairLanes(options)
 }
@@ -114,8 +117,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   finished(delivery: D): void {
     const lane = this.#startedFrom(delivery)
-    // What is learned from each answer changes the limits.
-    this.#renewLimits(lane)
+    // What is learned from each answer changes the limits. If they don't hold up the lane, a higher limit is
+    // of no use to it, and a lower one may come some answers later.
+    if (this.#isAtLimit(lane) || ++lane.sinceRenewed >= answersBetween) this.#renewLimits(lane)
     this.#giveBack(lane)
   }
 
@@ -233,6 +237,11 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    */
   #isHeldUp(lane: Lane<D>): boolean {
     return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
+  }
+
+  /** Returns true if the lane could start a delivery, or start it sooner, with other limits. */
+  #isAtLimit(lane: Lane<D>): boolean {
+    return lane.inFlight >= lane.cap || lane.bucket !== undefined
   }
 
   #share(): number {
@@ -390,6 +399,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    * limits even if the lane gets no new delivery.
    */
   #renewLimits(lane: Lane<D>): void {
+    lane.sinceRenewed = 0
     const limits = this.#options.limitsOf?.(lane.key)
     if (limits === undefined) return
     lane.cap = limits.cap

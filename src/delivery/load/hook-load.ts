@@ -35,6 +35,11 @@ export class HookLoad {
     return this.#isLearned ? this.#limit.cap : this.#ceiling
   }
 
+  /** False if the rate of requests certainly isn't limited. This takes less time than `perSecondAt`. */
+  get mayBePaced(): boolean {
+    return this.#isLearned && (this.#pace.isSet || this.#limit.part < 1)
+  }
+
   /** The most requests that this worker may start in a second. `undefined`: the rate isn't limited. */
   perSecondAt(nowMs: number): number | undefined {
     if (!this.#isLearned) return undefined

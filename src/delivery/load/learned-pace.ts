@@ -22,6 +22,11 @@ export class LearnedPace {
   #windowStartMs = Number.NEGATIVE_INFINITY
   #lastPerSecond = 0
 
+  /** False if there certainly is no pace. */
+  get isSet(): boolean {
+    return this.#perSecond !== 0
+  }
+
   /** The pace in requests a second. `undefined`: there is none. */
   at(nowMs: number): number | undefined {
     if (this.#perSecond === 0) return undefined

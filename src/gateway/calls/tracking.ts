@@ -9,7 +9,7 @@ import type { Occasion } from '../messages/clock.ts'
 import type { CheckedItem, ReadyMessage, Call } from '../messages/item.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from '../messages/request-limits.ts'
 import type { RefusalBudgets } from './refusal-budgets.ts'
-import { RequestWork } from '../messages/request-work.ts'
+import { mostSearched, RequestWork } from '../messages/request-work.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type Parcel, recordBytes } from '../outbox/parcel.ts'
@@ -26,7 +26,7 @@ import {
   unknownWriteKey,
   unreadable,
 } from './tracking-refusals.ts'
-import { keyIn, keysIn, keysOf, saysKey } from '../messages/write-key.ts'
+import { type KeySearch, keyIn, keysIn, keysOf, saysKey } from '../messages/write-key.ts'
 
 export type TrackingOptions = {
   readonly sources: Sources
@@ -177,10 +177,13 @@ class TrackingCalls implements Tracking {
 
   /**
    * Looks for write keys in a request's unparsed body. Returns a refusal if the body has no known key, or if
-   * the gateway would refuse the request with every known key that the body has.
+   * the gateway would refuse the request with every known key that the body has, or if the search would cost
+   * too much.
    */
-  #refusalByText(bytes: Buffer, sent: Buffer, client: Client): Answer | undefined {
-    const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
+  #refusalByText(bytes: Buffer, { sent, call }: Judging, client: Client): Answer | undefined {
+    const search: KeySearch = { leftBytes: mostSearched(sent.length) }
+    const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes, search))
+    if (search.leftBytes <= 0) return unreadable('too_dense', call)
     if (mayBeOf.length === 0) return this.#refuseUnknown()
     const isSpared = !this.#budgets.isUsed || sent.length <= mostSpared
     const refusals = mayBeOf.map((source) => {
@@ -282,7 +285,8 @@ class TrackingCalls implements Tracking {
     const inflated = inflateBody(sent, mostBytes)
     judging.bytes = inflated.ok ? inflated.bytes.length : mostBytes
     if (!inflated.ok) return unreadable(inflated.fault, call)
-    const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes, sent, client) : undefined
+    const refusedByText =
+      ofHead === undefined ? this.#refusalByText(inflated.bytes, judging, client) : undefined
     if (refusedByText !== undefined) {
       if (refusedByText.status === 429 && isGzip(sent)) judging.fault = 'over its rate'
       return refusedByText

@@ -31,6 +31,18 @@ const mostPerByteNs = perParsedByteNs
 /** To scan a body of this length costs so little that it is done before the work is taken. */
 const shortBytes = 64 * 1_024
 
+function allowedFor(sentBytes: number): number {
+  return freeNs + perSentByteNs * Math.max(0, sentBytes - freeBytes)
+}
+
+/**
+ * Returns how many bytes outside of long texts may be searched for the write key member by member, before
+ * anything else is done with a body. `sentBytes`: its length as the client sent it.
+ */
+export function mostSearched(sentBytes: number): number {
+  return allowedFor(sentBytes) / perScannedByteNs
+}
+
 /**
  * The work that a request may cause. It is limited by the bytes that the client has sent, and not by what
  * these bytes become when they are inflated: 1 KB of gzip can hold 500 KB. A body that isn't compressed never
@@ -46,7 +58,7 @@ export class RequestWork {
 
   /** `sentBytes`: the length of the body as the client sent it. `bodyBytes`: its inflated length. */
   constructor(sentBytes: number, bodyBytes: number) {
-    const allowedNs = freeNs + perSentByteNs * Math.max(0, sentBytes - freeBytes)
+    const allowedNs = allowedFor(sentBytes)
     this.isLimited = bodyBytes * mostPerByteNs > allowedNs
     this.isLookedAt = this.isLimited && bodyBytes > shortBytes
     this.#leftNs = this.isLimited ? allowedNs - bodyBytes * perInflatedByteNs : Infinity

@@ -1,4 +1,4 @@
-import { skipSpace, skipString, skipValue, startOf } from '../../message/json/json-skip.ts'
+import { skipSpace, skipString, startOf, weigh } from '../../message/json/json-skip.ts'
 import { backslash, comma, openBrace, quote } from '../../message/json/json-bytes.ts'
 
 /**
@@ -33,9 +33,9 @@ const mostNames = 16
 /**
  * Yields the texts that may be the write key of an unparsed JSON body. At first, these are the strings that
  * follow the first few `"writeKey"`, anywhere in the body. This search costs much less than parsing the body.
- * If it isn't enough to find the key, the key itself comes last.
+ * If it isn't enough to find the key, the key itself comes last, unless `search` ends before.
  */
-export function* keysIn(bytes: Buffer): Generator<string> {
+export function* keysIn(bytes: Buffer, search: KeySearch = { leftBytes: Infinity }): Generator<string> {
   let names = 0
   let last = ''
   let at = bytes.indexOf(keyName)
@@ -51,9 +51,15 @@ export function* keysIn(bytes: Buffer): Generator<string> {
     if (key !== undefined) yield key
   }
   if (at === -1 && !bytes.includes('\\u00')) return
-  const key = keyIn(bytes)
+  const key = keyIn(bytes, search)
   if (key !== undefined && key !== unquote(last)) yield key
 }
+
+/**
+ * How many bytes outside of long texts may still be read member by member. 0 or less: there were more, so the
+ * key isn't known.
+ */
+export type KeySearch = { leftBytes: number }
 
 /** The limit on the members of a body that are looked at. No message may have as many. */
 const mostMembers = 10_000
@@ -62,7 +68,7 @@ const mostMembers = 10_000
  * Returns the write key of an unparsed JSON body: the last member `writeKey` of its object, if it is a text.
  * Reads each byte at most once.
  */
-export function keyIn(bytes: Buffer): string | undefined {
+export function keyIn(bytes: Buffer, search: KeySearch = { leftBytes: Infinity }): string | undefined {
   let keyStart = 0
   let keyEnd = 0
   let at = skipSpace(bytes, startOf(bytes))
@@ -72,7 +78,10 @@ export function keyIn(bytes: Buffer): string | undefined {
     const nameStart = skipSpace(bytes, at + 1)
     const nameEnd = skipString(bytes, nameStart)
     const start = skipSpace(bytes, skipSpace(bytes, nameEnd) + 1)
-    const end = skipValue(bytes, start)
+    const value = weigh(bytes, start, search.leftBytes)
+    const end = start + value.bytes
+    search.leftBytes -= end - at - value.long
+    if (search.leftBytes <= 0) return undefined
     if (isKeyName(bytes, nameStart + 1, nameEnd - 1)) [keyStart, keyEnd] = [start, end]
     at = skipSpace(bytes, Math.max(end, start))
   } while (bytes[at] === comma && ++count < mostMembers)

@@ -279,6 +279,13 @@ describe('a request whose body is dense', () => {
     expect([reply.status, reply.body['code']]).toEqual([400, 'too_dense'])
   })
 
+  test('without a key in its head, is refused while it is searched for one', async () => {
+    const body = gzipSync(`{${'"w\\u0072iteKey":"a",'.repeat(24_000)}"x":1}`)
+    expect(body.length).toBeLessThan(2_048)
+    const reply = await gateway.post('/v1/batch', body)
+    expect([reply.status, reply.body['code']]).toEqual([400, 'too_dense'])
+  })
+
   test('is taken if it is honest: 500 KB that gzip makes a hundred times shorter', async () => {
     const properties = { text: 'Please ring twice. '.repeat(48) }
     const batch = Array.from({ length: 500 }, (_, index) => ({

@@ -60,6 +60,18 @@ describe('keysIn', () => {
     expect([...keysIn(Buffer.from(text))]).toEqual(expected)
   })
 
+  test.each([
+    ['by far too many bytes', '"a name":"a value",'.repeat(50_000), true],
+    ['by a value of too many bytes', `"a":[${'1,'.repeat(300_000)}1],`, true],
+    ['by a long text, which costs little', `"a":"${'x'.repeat(600_000)}",`, false],
+    ['by little', '"a":1,'.repeat(1_000), false],
+  ])('does not search on for a key that comes late %s', (_, members, isCut) => {
+    const search = { leftBytes: 150_000 }
+    const body = Buffer.from(`{${members}"write\\u004bey":"KEY"}`)
+    expect([...keysIn(body, search)]).toEqual(isCut ? [] : ['KEY'])
+    expect(search.leftBytes <= 0).toBe(isCut)
+  })
+
   test('finds the key of whatever JSON.stringify writes', () => {
     fc.assert(
       fc.property(

@@ -3,18 +3,18 @@ import { createServer, type Server } from 'node:net'
 import { resolve } from 'node:path'
 import { setTimeout as passTime } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { otherProgram, readAll } from '../support/kafka.ts'
-import { until } from '../support/until.ts'
+import { type KafkaNode, type RunningKafka, startKafka } from '../../../src/development/kafka.ts'
+import { type CountingReceiver, startCountingReceiver } from '../../support/counting-receiver.ts'
+import { otherProgram, readAll } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
 import {
   applyTopics,
   runSluice,
   type SluiceProcess,
   startSluice,
   writeCatalog,
-} from '../support/worker-process.ts'
-import { newIds, unhurried, type Scene, setScene } from './scene.ts'
+} from '../../support/worker-process.ts'
+import { newIds, unhurried, type Scene, setScene } from '../scene.ts'
 
 const emptyCatalog = writeCatalog({ sources: [], destinations: [] })
 
@@ -236,7 +236,7 @@ describe('a worker that starts', () => {
     const silent = createServer().listen(0, '127.0.0.1')
     await until('it listens', () => silent.listening)
     const address = silent.address()
-    const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../src/main.ts'), 'worker'], {
+    const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../../src/main.ts'), 'worker'], {
       env: {
         PATH: process.env['PATH'],
         SLUICE_HTTP_PORT: '0',

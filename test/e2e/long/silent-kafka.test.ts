@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Partitioners } from 'kafkajs'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { type RunningKafka, startKafka } from '../../src/development/kafka.ts'
-import { otherProgram } from '../support/kafka.ts'
-import { environmentOf } from '../support/sluice-process.ts'
-import { runSluice } from '../support/worker-process.ts'
-import { type Scene, setScene } from './scene.ts'
+import { type RunningKafka, startKafka } from '../../../src/development/kafka.ts'
+import { otherProgram } from '../../support/kafka.ts'
+import { environmentOf } from '../../support/sluice-process.ts'
+import { runSluice } from '../../support/worker-process.ts'
+import { type Scene, setScene } from '../scene.ts'
 
 /** A Kafka broker that only this file uses, because the file stops it. */
 let kafka: RunningKafka

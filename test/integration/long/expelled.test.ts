@@ -3,7 +3,7 @@ import { expelMembers } from '../../support/expel-members.ts'
 import { createTopic, produce, randomPrefix } from '../../support/kafka.ts'
 import { standStill } from '../../support/stand-still.ts'
 import { until } from '../../support/until.ts'
-import { startMember } from './member.ts'
+import { startMember } from '../kafka/member.ts'
 
 const sessionTimeoutMs = 1_500
 const times = 3

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { produce } from '../support/kafka.ts'
-import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
-import { until } from '../support/until.ts'
-import { startSluice } from '../support/worker-process.ts'
-import { setScene } from './scene.ts'
+import { produce } from '../../support/kafka.ts'
+import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { until } from '../../support/until.ts'
+import { startSluice } from '../../support/worker-process.ts'
+import { setScene } from '../scene.ts'
 
 /** Two workers share the rate limit of a destination. */
 

@@ -3,7 +3,13 @@ import { Partitioners } from 'kafkajs'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { createTopic, otherProgram, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { beginMember, committedOffsets, type Member, type MemberOptions, startMember } from './member.ts'
+import {
+  beginMember,
+  committedOffsets,
+  type Member,
+  type MemberOptions,
+  startMember,
+} from '../kafka/member.ts'
 
 const partitions = 40
 const everyMs = 100

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { produce } from '../support/kafka.ts'
-import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
-import { now } from '../support/strict-clock.ts'
-import { until } from '../support/until.ts'
-import { type CatalogData, runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { type Scene, setScene, unhurried } from './scene.ts'
+import { produce } from '../../support/kafka.ts'
+import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { now } from '../../support/strict-clock.ts'
+import { until } from '../../support/until.ts'
+import { type CatalogData, runSluice, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { type Scene, setScene, unhurried } from '../scene.ts'
 
 /** Tests of a destination that is connected to an audience space when the space already has members. */
 

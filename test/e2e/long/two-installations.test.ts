@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { until } from '../support/until.ts'
-import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setShopScene } from './scene.ts'
+import { type CountingReceiver, startCountingReceiver } from '../../support/counting-receiver.ts'
+import { until } from '../../support/until.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { newIds, type Scene, setShopScene } from '../scene.ts'
 
 let receiver: CountingReceiver
 

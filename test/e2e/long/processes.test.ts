@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import process from 'node:process'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { freePorts } from '../../src/development/free-ports.ts'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { randomPrefix, testKafka } from '../support/kafka.ts'
-import { until } from '../support/until.ts'
-import { runSluice, runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, unhurried, type Scene, setScene } from './scene.ts'
+import { freePorts } from '../../../src/development/free-ports.ts'
+import { type CountingReceiver, startCountingReceiver } from '../../support/counting-receiver.ts'
+import { randomPrefix, testKafka } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
+import { runSluice, runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { newIds, unhurried, type Scene, setScene } from '../scene.ts'
 
 let receiver: CountingReceiver
 let scene: Scene | undefined

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { readAll } from '../support/kafka.ts'
-import { until } from '../support/until.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, unhurried, type Scene, type SceneOptions, setScene } from './scene.ts'
+import { type CountingReceiver, startCountingReceiver } from '../../support/counting-receiver.ts'
+import { readAll } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
+import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { newIds, unhurried, type Scene, type SceneOptions, setScene } from '../scene.ts'
 
 let receiver: CountingReceiver
 let scene: Scene | undefined

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { countRecords, produce, readAll } from '../support/kafka.ts'
-import { setQuotas } from '../support/quotas.ts'
-import { until } from '../support/until.ts'
-import { startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setScene, unhurried } from './scene.ts'
+import { type CountingReceiver, startCountingReceiver } from '../../support/counting-receiver.ts'
+import { countRecords, produce, readAll } from '../../support/kafka.ts'
+import { setQuotas } from '../../support/quotas.ts'
+import { until } from '../../support/until.ts'
+import { startSluice } from '../../support/worker-process.ts'
+import { newIds, type Scene, setScene, unhurried } from '../scene.ts'
 
 const clientId = `slow-${randomUUID()}`
 let receiver: CountingReceiver

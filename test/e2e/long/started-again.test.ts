@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { until } from '../support/until.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setShopScene } from './scene.ts'
+import { type CountingReceiver, startCountingReceiver } from '../../support/counting-receiver.ts'
+import { until } from '../../support/until.ts'
+import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { newIds, type Scene, setShopScene } from '../scene.ts'
 
 /**
  * A session timeout that is longer than any of the tests. So a test fails if a worker waits for the end of a

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { readTokens } from '../../src/admin/tokens.ts'
-import { freePorts } from '../../src/development/free-ports.ts'
-import { randomPrefix, testKafka } from '../support/kafka.ts'
-import { startSchemaRegistry } from '../support/schema-registry.ts'
-import { until } from '../support/until.ts'
-import { type CatalogData, runSluice, startSluice, writeCatalog } from '../support/worker-process.ts'
+import { readTokens } from '../../../src/admin/tokens.ts'
+import { freePorts } from '../../../src/development/free-ports.ts'
+import { randomPrefix, testKafka } from '../../support/kafka.ts'
+import { startSchemaRegistry } from '../../support/schema-registry.ts'
+import { until } from '../../support/until.ts'
+import { type CatalogData, runSluice, startSluice, writeCatalog } from '../../support/worker-process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const composeText = readFileSync(join(root, 'docker-compose.yml'), 'utf8')

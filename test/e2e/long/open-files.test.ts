@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { expect, onTestFinished, test } from 'vitest'
-import { startCountingReceiver } from '../support/counting-receiver.ts'
-import { startDnsServer, zone } from '../support/dns-server.ts'
-import { until } from '../support/until.ts'
-import { startSluice } from '../support/worker-process.ts'
-import { newIds, setScene } from './scene.ts'
+import { startCountingReceiver } from '../../support/counting-receiver.ts'
+import { startDnsServer, zone } from '../../support/dns-server.ts'
+import { until } from '../../support/until.ts'
+import { startSluice } from '../../support/worker-process.ts'
+import { newIds, setScene } from '../scene.ts'
 
 /** Starts a receiver, and a scene in which each message of `shop` goes to `destinations` destinations. */
 async function setFanOut(destinations: number, variables: Record<string, string>, host = '127.0.0.1') {

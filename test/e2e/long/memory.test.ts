@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { startCountingReceiver } from '../support/counting-receiver.ts'
-import { until } from '../support/until.ts'
-import { startSluice } from '../support/worker-process.ts'
-import { newIds, setShopScene, unhurried } from './scene.ts'
+import { startCountingReceiver } from '../../support/counting-receiver.ts'
+import { until } from '../../support/until.ts'
+import { startSluice } from '../../support/worker-process.ts'
+import { newIds, setShopScene, unhurried } from '../scene.ts'
 
 const mib = 1024 ** 2
 const count = 12_000
