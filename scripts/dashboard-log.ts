@@ -69,6 +69,7 @@ export const logBoard: Board = {
       about:
         'sessions: browsers that are signed in. live views: pages that follow what happens. refused: sign-ins that were refused; many mean that somebody guesses.',
       unit: 'short',
+      kind: 'stat',
       queries: [
         { legend: 'sessions', expr: `max(${of('sluice_admin_sessions')})` },
         { legend: 'live views', expr: `sum(${of('sluice_admin_live_views')})` },
