@@ -84,13 +84,15 @@ async function signedIn(browser: Browser, origin: string, cookie: string): Promi
 }
 
 /** Resolves with the time since the page was asked for at which it had its heading, and nothing was loading. */
-async function untilWhole(tab: Page): Promise<number> {
-  const handle = await tab.waitForFunction(
-    "document.querySelector('h1') !== null && !document.body.textContent.includes('Loading…') && performance.now()",
-    undefined,
-    { polling: 'raf', timeout: 60_000 },
-  )
-  return Number(await handle.jsonValue())
+function untilWhole(tab: Page): Promise<number> {
+  return tab.evaluate(`new Promise((resolve) => {
+    const look = () => {
+      const isWhole = document.querySelector('h1') !== null && !document.body.textContent.includes('Loading…')
+      if (isWhole) resolve(performance.now())
+      else requestAnimationFrame(look)
+    }
+    look()
+  })`)
 }
 
 function withoutTimes(text: string): string {

@@ -269,8 +269,7 @@ describe('a customer with a link', () => {
       'links',
     ]) {
       await theirs.goto(consoleUrl(path))
-      await theirs.getByRole('heading', { level: 1 }).waitFor()
-      await theirs.waitForFunction("!document.body.textContent.includes('Loading…')")
+      await untilShown(theirs, /./)
       // What they have typed themselves is there, of course.
       const text = await theirs.locator('#console').innerText()
       expect([path, text]).toEqual([path, expect.not.stringMatching(/Secret Globex|\/globex/)])

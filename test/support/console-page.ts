@@ -1,5 +1,6 @@
 import axe from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { until } from './until.ts'
 
 /** A page of the console in Chromium. */
 export type ConsolePage = {
@@ -46,6 +47,16 @@ export async function openConsolePage(
 
 /** Waits until a page shows its heading, and nothing is loading any more. */
 export async function untilShown(page: Page, title: string | RegExp): Promise<void> {
-  await page.getByRole('heading', { level: 1, name: title }).waitFor()
-  await page.waitForFunction("!document.body.textContent.includes('Loading…')")
+  await page
+    .getByRole('heading', { level: 1, name: title })
+    .waitFor()
+    .catch(async (cause: unknown) => {
+      const text = (await page.locator('body').innerText()).slice(0, 2_000)
+      throw new Error(`the page ${page.url()} has no heading ${String(title)}, but: ${text}`, { cause })
+    })
+  // `waitForFunction` makes code of a text in the page, which the policy of the console forbids.
+  await until(
+    'nothing is loading',
+    async () => !(await page.evaluate("document.body.textContent.includes('Loading…')")),
+  )
 }
