@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmark.ts'
+import { runBatchesBenchmark } from './batches/benchmark.ts'
 import { type BurstSettings, runBurstBenchmark } from './burst/benchmark.ts'
 import { runCatalogBenchmark } from './catalog/benchmark.ts'
 import { runConnectionsBenchmark } from './connections/benchmark.ts'
@@ -47,6 +48,14 @@ const benchmarks = new Map<string, Benchmark>([
     {
       about: 'a preloaded topic to one receiver: the worker, a bare undici dispatch loop and a kafkajs floor',
       run: runWorkerBenchmark,
+    },
+  ],
+  [
+    'batches',
+    {
+      about:
+        'batches of 100 and single posts: what a message costs, also to a receiver 20 ms away, and how long it waits',
+      run: runBatchesBenchmark,
     },
   ],
   [
@@ -190,6 +199,7 @@ const usage = [
   '  --messages N      worker: how many messages a run delivers (default 400000; with --processes there is one run, of',
   '                    600000 for each process);',
   '                    gateway, peers: how many each side gets in a run (default 400000);',
+  '                    batches: how many each side gets in a run (default 200000);',
   '                    isolation, console: how many the capacity is measured with (default 80000);',
   '                    burst: how many wait, in the rows resume, million, lanes and recall (default 200000, 1000000, 1000000,',
   '                    100000)',

@@ -1,5 +1,6 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { stringify } from 'yaml'
+import { createAdminClient } from '../clients/admin/client.js'
 import type { Customers } from './customers.ts'
 import { destinations, sourceIds, spaceId, writeKeyOf } from './script.ts'
 
@@ -27,10 +28,21 @@ export async function writeCatalog(path: string, customers: Customers): Promise<
   await writeFile(path, stringify(catalog, { aliasDuplicateObjects: false }))
 }
 
-/** Edits the catalog file as a person would: sets every paused destination to `on`. */
-export async function switchOnPaused(path: string): Promise<void> {
-  const text = await readFile(path, 'utf8')
-  const part = `${path}.part`
-  await writeFile(part, text.replaceAll('state: paused', 'state: on'))
-  await rename(part, path)
+/** Where the admin API is, and the token for it. */
+export type Admin = { readonly url: string; readonly token: string }
+
+/**
+ * Sets a paused destination to `on` by the admin API, as a console would: reads it, and changes it only if
+ * nobody else has since. Resolves to the number of the change.
+ */
+export async function switchOn({ url, token }: Admin, destination: string): Promise<number> {
+  const admin = createAdminClient({ baseUrl: url, token })
+  const path = { destination }
+  const { etag } = await admin.get('/v1/destinations/{destination}', { path })
+  const { data } = await admin.patch('/v1/destinations/{destination}', {
+    path,
+    body: { state: 'on' },
+    ifMatch: etag ?? '',
+  })
+  return data.revision
 }

@@ -25,6 +25,8 @@ export type Evidence = {
   gatewayMetrics: Metrics
   /** The number of requests that the server of `partner` had received when `partner` was switched on. */
   partnerRequestsWhilePaused: number
+  /** The number of the change of the catalog that switched `partner` on. 0: there was none. */
+  partnerChange: number
 }
 
 export type Check = {
@@ -159,7 +161,8 @@ function howDelivered(
     case 'partner': {
       const early = evidence.partnerRequestsWhilePaused
       require(early === 0, `${early} requests came while it was paused`)
-      return { found: `; ${early} requests while it was paused`, faults }
+      require(evidence.partnerChange > 0, 'the admin API did not switch it on')
+      return { found: `; ${early} requests while it was paused, until a PATCH of the admin API`, faults }
     }
     case 'campaigns':
     case 'erp':

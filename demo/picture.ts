@@ -106,10 +106,12 @@ export function tell(
   }
   if (!isPartnerOn) {
     stories.push(
-      `partner is paused: its messages wait. At ${clock(times.partnerOnMs)} the catalog file is edited.`,
+      `partner is paused: its messages wait. At ${clock(times.partnerOnMs)} the admin API switches it on.`,
     )
   } else if (waiting('partner') > 0) {
-    stories.push('partner is on: the worker saw the edit of catalog.yaml, and delivers as things come due.')
+    stories.push(
+      'partner is on: the worker saw the change in the topic of the catalog, and delivers what waited.',
+    )
   }
   if (waiting('ads') > 0)
     stories.push('ads asks for 5 s before each second try, by Retry-After, and gets them.')

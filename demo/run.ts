@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { switchOnPaused } from './catalog.ts'
+import { switchOn } from './catalog.ts'
 import { type Check, runChecks } from './checks.ts'
 import { shownPath } from './folder.ts'
 import { readDeadLetters, readLeftAtRest } from './kafka.ts'
@@ -38,6 +38,7 @@ export async function runDemo(lifetime: Lifetime, { stay }: { stay: boolean }): 
     isPartnerOn: false,
     isAudienceDone: false,
     partnerRequestsWhilePaused: 0,
+    partnerChange: 0,
   }
   stage.startClock()
   await lifetime.together([
@@ -61,13 +62,15 @@ type Play = {
   isPartnerOn: boolean
   isAudienceDone: boolean
   partnerRequestsWhilePaused: number
+  /** The number of the change of the catalog that switched `partner` on. */
+  partnerChange: number
 }
 
 async function switchPartnerOn(play: Play): Promise<void> {
   const { stage, lifetime } = play
   await sleep(times.partnerOnMs, undefined, { signal: lifetime.signal })
   play.partnerRequestsWhilePaused = stage.customers.all.get('partner')?.receiver.requests ?? 0
-  await switchOnPaused(stage.catalogFile)
+  play.partnerChange = await switchOn(stage.admin, 'partner')
   play.isPartnerOn = true
 }
 
@@ -149,7 +152,7 @@ async function watch(
 }
 
 async function checkAll(play: Play, records: readonly PlannedRecord[]): Promise<Check[]> {
-  const { stage, lifetime, partnerRequestsWhilePaused } = play
+  const { stage, lifetime, partnerRequestsWhilePaused, partnerChange } = play
   const { client, groupId, consumedTopics, topicPrefix, customers, worker, gateway } = stage
   const left = await readLeftAtRest(client, groupId, consumedTopics, restTimeoutMs, lifetime.signal)
   const deadLetters = await readDeadLetters(client, `${topicPrefix}dead-letters`)
@@ -163,6 +166,7 @@ async function checkAll(play: Play, records: readonly PlannedRecord[]): Promise<
     metrics,
     gatewayMetrics,
     partnerRequestsWhilePaused,
+    partnerChange,
   })
 }
 
@@ -204,17 +208,19 @@ async function stayUp(play: Play): Promise<void> {
     })
 }
 
-function stayNotice({ brokers, topicPrefix, worker, gateway, catalogFile }: Stage): string[] {
+function stayNotice({ brokers, topicPrefix, worker, gateway, keysFile }: Stage): string[] {
   const prefix = topicPrefix === 'sluice.' ? '' : `SLUICE_KAFKA_TOPIC_PREFIX=${topicPrefix} `
   const message = `'{"type":"track","userId":"u1","event":"Hello"}'`
+  const keys = shownPath(keysFile)
+  const catalog = `SLUICE_CATALOG_SOURCE=topic SLUICE_CATALOG_KEYS_FILE=${keys}`
   return [
     'It stays up. Try, in another terminal:',
     `  curl ${gateway.gatewayUrl}/v1/track -u ${writeKeyOf('website')}: -d ${message}`,
-    `  KAFKA_BROKERS=${brokers.join(',')} ${prefix}npx sluice send --source website ${message}`,
+    `  KAFKA_BROKERS=${brokers.join(',')} ${prefix}${catalog} npx sluice send --source website ${message}`,
     `  KAFKA_BROKERS=${brokers.join(',')} ${prefix}npx sluice audience change --space ${spaceId} --audience ${bigSpenders.id} --name '${bigSpenders.name}' --user u1 --member true`,
     `  curl ${worker.url}/metrics`,
     `  tail -f ${shownPath(worker.logFile)}`,
-    `  edit ${shownPath(catalogFile)}: set a destination to "state: paused", and to "on" again`,
+    `  KAFKA_BROKERS=${brokers.join(',')} ${prefix}${catalog} npx sluice destinations pause crm`,
     '',
   ]
 }

@@ -12,7 +12,7 @@ export const times = {
   audienceChangedMs: 6_000,
   /** The time of the audience's second sync. */
   audienceSyncedMs: 11_000,
-  /** The time at which `partner` is switched on in the catalog file. */
+  /** The time at which `partner` is switched on by the admin API. */
   partnerOnMs: 20_000,
   /** The time at which every message must be delivered or dead. Usually a third of this time is enough. */
   deadlineMs: 180_000,

@@ -11,7 +11,8 @@ export function sluiceSettings(options: {
   brokers: readonly string[]
   topicPrefix: string
   groupId: string
-  catalogFile: string
+  keysFile: string
+  tokensFile: string
   stateFolder: string
   indexFolder: string
 }): Settings {
@@ -23,7 +24,12 @@ export function sluiceSettings(options: {
     SLUICE_TOPICS_PARTITIONS: String(partitions),
     // The log of a single process is easy to follow.
     SLUICE_WORKER_PROCESSES: '1',
-    SLUICE_CATALOG_FILE: options.catalogFile,
+    // Destinations are changed by the admin API while everything runs.
+    SLUICE_CATALOG_SOURCE: 'topic',
+    SLUICE_CATALOG_KEYS_FILE: options.keysFile,
+    SLUICE_ADMIN_TOKENS_FILE: options.tokensFile,
+    SLUICE_ADMIN_HOST: '127.0.0.1',
+    SLUICE_ADMIN_PORT: '0',
     SLUICE_STATE_FOLDER: options.stateFolder,
     SLUICE_INDEX_FOLDER: options.indexFolder,
     SLUICE_INDEX_PORT: '0',

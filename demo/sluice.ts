@@ -17,7 +17,7 @@ const stopTimeoutMs = 20_000
 /** The `SLUICE_…` variables for a process of Sluice. The process gets no other environment variables. */
 export type Settings = Readonly<Record<string, string>>
 
-export type Role = 'worker' | 'gateway' | 'log serve'
+export type Role = 'worker' | 'gateway' | 'log serve' | 'admin'
 
 /** Runs a command that ends by itself, such as `topics apply`. Resolves to the lines that it has printed. */
 export async function runSluice(
@@ -52,13 +52,14 @@ export async function spawnRole(role: Role, settings: Settings, folder: string):
   return new SluiceProcess(role, child, logFile)
 }
 
-/** A process that runs `sluice worker`, `sluice gateway` or `sluice log serve`. */
+/** A process that runs `sluice worker`, `sluice gateway`, `sluice log serve` or `sluice admin`. */
 export class SluiceProcess {
   readonly role: Role
   readonly logFile: string
   readonly #child: Tethered
   #url = ''
   #gatewayUrl = ''
+  #adminUrl = ''
 
   constructor(role: Role, child: Tethered, logFile: string) {
     this.role = role
@@ -85,6 +86,11 @@ export class SluiceProcess {
     return this.#gatewayUrl
   }
 
+  /** The URL of the admin API. It is empty until `sluice admin` is ready, and for other roles. */
+  get adminUrl(): string {
+    return this.#adminUrl
+  }
+
   /** Waits until the process reports that it is ready. Rejects if it isn't ready within `startTimeoutMs`. */
   async ready(signal: AbortSignal): Promise<void> {
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)])
@@ -94,6 +100,7 @@ export class SluiceProcess {
       const started = log.split('\n').find((line) => line.includes(`"msg":"${what} started"`)) ?? ''
       this.#url = urlOf(/"port":(\d+)/.exec(started)?.[1])
       this.#gatewayUrl = urlOf(/"gatewayPort":(\d+)/.exec(started)?.[1])
+      this.#adminUrl = urlOf(/"adminPort":(\d+)/.exec(started)?.[1])
       if (this.#url !== '' && (await fetch(`${this.#url}/readyz`, { signal: inTime })).ok) return
       await sleep(pollMs, undefined, { signal: inTime })
     }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import { type RunningKafka, startKafka } from '../src/development/kafka.ts'
 import { type AudienceUpstream, createAudience } from './audience.ts'
-import { writeCatalog } from './catalog.ts'
+import { createToken } from '../src/admin/tokens.ts'
+import { type Admin, writeCatalog } from './catalog.ts'
 import { type Customers, startCustomers } from './customers.ts'
 import { makeRunFolder, shownPath } from './folder.ts'
 import { createClient, removeTopics, startProducer } from './kafka.ts'
@@ -24,7 +25,9 @@ export type Stage = {
   groupId: string
   /** The topics whose records the worker's group consumes. `dead-letters`, for example, isn't among them. */
   consumedTopics: readonly string[]
-  catalogFile: string
+  /** The file of the keys that sign and seal the catalog in its topic. */
+  keysFile: string
+  admin: Admin
   /** The settings of every process of Sluice. */
   settings: Settings
   customers: Customers
@@ -40,8 +43,8 @@ export type Stage = {
 const kafkaStopMs = 10_000
 
 /**
- * Starts Kafka, the customers' servers, a worker, a gateway and an index of the delivery log, and prints a
- * line about each. All started parts stop with `lifetime`.
+ * Starts Kafka, the customers' servers, a worker, a gateway, an index of the delivery log and the admin API,
+ * and prints a line about each. All started parts stop with `lifetime`.
  */
 export async function setStage(lifetime: Lifetime): Promise<Stage> {
   let startedMs = Number.NaN
@@ -56,16 +59,22 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
   if (!isOurs) lifetime.onStop('removing the topics', () => removeTopics(client, topicPrefix, groupId))
 
   const folder = await makeRunFolder()
-  const catalogFile = join(folder, 'catalog.yaml')
+  const [keysFile, tokensFile] = [join(folder, 'catalog-keys'), join(folder, 'tokens')]
+  const { token, line } = createToken('demo', 'admin')
+  await writeFile(tokensFile, `${line}\n`, { mode: 0o600 })
   const [stateFolder, indexFolder] = [join(folder, 'state'), join(folder, 'log')]
   lifetime.onStop('what the processes keep', async () => {
-    for (const kept of [stateFolder, indexFolder]) await rm(kept, { recursive: true, force: true })
+    for (const kept of [stateFolder, indexFolder, tokensFile])
+      await rm(kept, { recursive: true, force: true })
   })
-  const settings = sluiceSettings({ brokers, topicPrefix, groupId, catalogFile, stateFolder, indexFolder })
+  const files = { keysFile, tokensFile, stateFolder, indexFolder }
+  const settings = sluiceSettings({ brokers, topicPrefix, groupId, ...files })
+  const [key = ''] = await runSluice(['catalog', 'key'], settings, lifetime.signal)
+  await writeFile(keysFile, `${key}\n`, { mode: 0o600 })
   const topics = await applyTopics(settings, topicPrefix, lifetime)
 
-  const customers = await startCustomersIn(catalogFile, elapsedMs, lifetime)
-  const { worker, gateway } = await startRoles(settings, folder, lifetime)
+  const customers = await startCustomersIn(settings, folder, elapsedMs, lifetime)
+  const { worker, gateway, admin } = await startRoles(settings, folder, lifetime)
   const producer = await startProducer(client)
   lifetime.onStop('upstream services', () => producer.disconnect())
   return {
@@ -75,9 +84,12 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     groupId,
     consumedTopics: topics.filter(
       (topic) =>
-        !/(dead-letters|backfills|attempts|replay-jobs|notices|health|waiting-marks|lending)$/.test(topic),
+        !/(dead-letters|backfills|attempts|replay-jobs|notices|health|waiting-marks|lending|catalog|catalog-history)$/.test(
+          topic,
+        ),
     ),
-    catalogFile,
+    keysFile,
+    admin: { url: admin.adminUrl, token },
     settings,
     customers,
     worker,
@@ -122,15 +134,19 @@ async function applyTopics(settings: Settings, prefix: string, lifetime: Lifetim
   return topics
 }
 
-/** Starts the customers' servers, and writes the catalog with their URLs. */
+/** Starts the customers' servers, and puts a catalog with their URLs into its topic. */
 async function startCustomersIn(
-  catalogFile: string,
+  settings: Settings,
+  folder: string,
   elapsedMs: () => number,
   lifetime: Lifetime,
 ): Promise<Customers> {
   const customers = await startCustomers(elapsedMs)
   lifetime.onStop("customers' servers", () => customers.stop())
+  const catalogFile = join(folder, 'catalog.yaml')
   await writeCatalog(catalogFile, customers)
+  const made = (await runSluice(['catalog', 'import', catalogFile], settings, lifetime.signal)).at(-1) ?? ''
+  say('catalog', `in its topic, by sluice catalog import: ${made}`)
   say(
     'servers',
     `of ${customers.all.size} customers, in this process; each verifies the signatures of what it gets`,
@@ -139,19 +155,20 @@ async function startCustomersIn(
   return customers
 }
 
-/** Starts worker, gateway and index at the same time, and prints a line about each. */
+/** Starts worker, gateway, index and admin API at the same time, and prints a line about each. */
 async function startRoles(
   settings: Settings,
   folder: string,
   lifetime: Lifetime,
-): Promise<{ worker: SluiceProcess; gateway: SluiceProcess }> {
-  const [worker, gateway, index] = await Promise.all([
+): Promise<{ worker: SluiceProcess; gateway: SluiceProcess; admin: SluiceProcess }> {
+  const [worker, gateway, index, admin] = await Promise.all([
     startRole('worker', settings, folder, lifetime),
     startRole('gateway', settings, folder, lifetime),
     startRole('log serve', settings, folder, lifetime),
+    startRole('admin', settings, folder, lifetime),
   ])
-  sayStarted(worker, gateway, index)
-  return { worker, gateway }
+  sayStarted({ worker, gateway, index, admin })
+  return { worker, gateway, admin }
 }
 
 async function startRole(
@@ -171,7 +188,12 @@ async function startRole(
   return started
 }
 
-function sayStarted(worker: SluiceProcess, gateway: SluiceProcess, index: SluiceProcess): void {
+function sayStarted({
+  worker,
+  gateway,
+  index,
+  admin,
+}: Record<'worker' | 'gateway' | 'index' | 'admin', SluiceProcess>): void {
   const { waits, last, limit } = ladder
   say('worker', `sluice worker, process ${worker.pid}; its log: ${shownPath(worker.logFile)}`)
   say(
@@ -180,6 +202,10 @@ function sayStarted(worker: SluiceProcess, gateway: SluiceProcess, index: Sluice
   )
   say('gateway', `sluice gateway, process ${gateway.pid}, at ${gateway.gatewayUrl}; Segment's tracking API`)
   say('log', `sluice log serve, process ${index.pid}, keeps what became of each delivery, to be asked for`)
+  say(
+    'admin',
+    `sluice admin, process ${admin.pid}, at ${admin.adminUrl}; it changes destinations while all runs`,
+  )
   say('sources', `website and mobile-app send to it with Segment's client for Node, billing writes to Kafka`)
 }
 

@@ -22,7 +22,7 @@ const dist = join(target, 'dist')
 /** The program, and the modules that are started as threads, by the names of their files in `dist`. */
 const entries = {
   main: 'src/main.ts',
-  'reader-thread': 'src/catalog/reader-thread.ts',
+  'reader-thread': 'src/catalog/file/reader-thread.ts',
   'index-thread': 'src/delivery-log/sqlite/index-thread.ts',
 }
 

@@ -70,13 +70,38 @@ become dead letters (\`destination_removed\`). The log of each worker then says 
 minute how many have become dead letters since it started. To deliver them, put the destination back, and
 [replay](replay.md) its dead letters.
 
-If you edit the URL or the headers of a hook, or the secrets of its destination, the hook counts as a new one for
+If you edit the URL, the headers, the login or the certificates of a hook, or the secrets of its destination, the hook counts as a new one for
 messages that wait, even if it keeps its \`id\`. They try it again at their next retry, although it had failed for good
 or asked for a wait. [Decision 90](decisions/090-state-of-a-hook-by-its-content.md) says how Sluice notices the edit.
 
+## A folder of files
+
+\`catalog.file\` may be a folder. Sluice then reads its files \`.yaml\`, \`.yml\` and \`.json\`, up to 20,000 of 1 MiB each.
+A file has one destination, or \`sources:\` and \`destinations:\` as above. So each destination can have a file of its own:
+
+\`\`\`yaml
+# destinations/crm.yaml
+id: crm
+sources: [shop]
+hooks: [{ url: https://crm.example.com/hook }]
+\`\`\`
+
+A file with a fault refuses only itself. What it said before stays in force, all other files take effect, the log names
+the file and the line, and \`sluice_catalog_refused\` is 1. Of two files with the same destination, the one that was there
+before stays. If an edit breaks files that didn't change, for example because it removes their source, Sluice refuses it
+as a whole. A variable that is gone keeps its value.
+
+A process that starts doesn't know what a faulty file said before. It pauses the file's destinations, so that their
+messages wait until the file is mended, and are not lost. It keeps their sources and their filter. A process doesn't
+start if it can't know which messages would be lost: if a file is not valid YAML, or if a source, an id, a list of sources or
+a filter has a fault. \`sluice catalog check FOLDER\` names all faults, and ends with the code 1 if there is any.
+
+\`expect\` may be in one of the files, and has the numbers of the whole folder. [\`deploy/examples/gitops\`](../deploy/examples/gitops)
+shows destinations in Git, with Argo CD and Flux. [Decision 132](decisions/132-a-file-refuses-itself-alone.md) has the reasons.
+
 ## Variables
 
-Secrets, server keys, URLs and the values of headers may contain variables, such as \`\${CATALOG_CRM_SECRET}\`. The name of
+Secrets, server keys, URLs, the values of headers, the secrets of a \`login\` and \`tls\` may contain variables, such as \`\${CATALOG_CRM_SECRET}\`. The name of
 such a variable must begin with \`CATALOG_\`. \`$\${\` stands for \`\${\`. In all other places, a variable is a fault.
 
 A variable can be a file in the folder \`catalog.variablesFolder\`. The file has the name of the variable, and the line

@@ -73,11 +73,25 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
-    imports: ['address', 'message', 'retry'],
+    imports: ['address', 'async', 'http', 'message', 'retry'],
+    rooms: {
+      features: {
+        about: 'fields of a destination with rules of their own',
+        imports: [],
+      },
+      '.': {
+        about: 'a text with its faults, the catalog that it becomes, its next version, and differences',
+        imports: ['features'],
+      },
+      file: {
+        about: 'the file or the folder of a catalog: read as a whole, followed, with variables in files',
+        imports: ['.'],
+      },
+    },
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
-    imports: ['address', 'async', 'catalog', 'secrets'],
+    imports: ['address', 'async', 'catalog', 'http', 'secrets'],
     packages: ['undici'],
     rooms: {
       outcomes: {
@@ -87,6 +101,10 @@ const parts: Readonly<Record<string, Folder>> = {
       connect: {
         about: 'names, addresses that are allowed, TLS and the proxy: from a URL to a connection',
         imports: [],
+      },
+      batch: {
+        about: 'several messages in one request: its body, what its answer says of each, and halves of it',
+        imports: ['outcomes'],
       },
       lanes: {
         about: 'how deliveries line up: queues, turns, breakers, the bulkhead for sick hooks',
@@ -100,9 +118,13 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'one request over one connection: deadline, answer, failure',
         imports: ['outcomes', 'connect'],
       },
+      login: {
+        about: 'tokens to log in with: asked for, renewed, replaced when a server refuses them',
+        imports: ['outcomes', 'send'],
+      },
       '.': {
         about: "a destination's hooks with their headers and signatures; its share of the group's rate",
-        imports: ['outcomes', 'connect', 'lanes', 'load', 'send'],
+        imports: ['outcomes', 'connect', 'batch', 'lanes', 'load', 'send', 'login'],
       },
     },
   },

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { newKeyLine } from '../../src/catalog-log/keys.ts'
-import type { Edit } from '../../src/catalog-log/judge.ts'
 import { readConfig } from '../../src/config/read.ts'
 import { startKafka } from '../../src/development/kafka.ts'
 import { openCatalogDesk, type OpenedDesk } from '../../src/roles/operations/catalog-desk.ts'
@@ -13,8 +12,10 @@ import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { percentile, round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
+import { editOf, made } from './edits.ts'
 import { type Follower, startFollower } from './follower-process.ts'
 import { loadCatalog } from './in-memory.ts'
+import { measureTraffic } from './traffic.ts'
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const sizes = [10_000, 100_000] as const
@@ -27,8 +28,8 @@ const waitMs = 120_000
 /**
  * Measures the catalog in its topic. First in memory: what a process needs to load it, and what a change
  * costs, from its record to the catalogs that a worker derives of it. Then on a real Kafka, with followers in
- * processes of their own: how long it takes until all of them use a change, and how long a burst of changes
- * blocks them.
+ * processes of their own, each with its copy on the disk: how long it takes until all of them use a change, and
+ * how long a burst of changes blocks them. At last with traffic: what a burst costs the messages of a worker.
  */
 export async function runCatalogBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const puts = settings.destinations ?? putsAtOnce
@@ -39,22 +40,65 @@ export async function runCatalogBenchmark(settings: Settings): Promise<Benchmark
     loaded.push(one)
   }
   const [small, large] = loaded
-  const live = await measureLive(puts)
+  const { live, large: whole } = await withDesk(async (stage) => {
+    const measured = await measureLive(stage, puts)
+    say(`live: ${JSON.stringify(measured)}`)
+    return { live: measured, large: await measureImport(stage) }
+  })
+  say(`import: ${JSON.stringify(whole)}`)
+  const traffic = await measureTraffic({ ...settings, puts })
   const figures = {
     load_s: round(small?.cpuS ?? NaN, 2),
     load_100k_s: round(large?.cpuS ?? NaN, 2),
     bytes_per_destination: Math.round(large?.bytesEach ?? NaN),
     change_cpu_ms: round(small?.changeCpuMs ?? NaN, 2),
     change_cpu_100k_ms: round(large?.changeCpuMs ?? NaN, 2),
+    burst_piece_cpu_ms: round(small?.pieceCpuMs ?? NaN, 1),
+    burst_piece_cpu_100k_ms: round(large?.pieceCpuMs ?? NaN, 1),
     change_p50_ms: round(live.answeredP50Ms, 1),
     change_live_p99_ms: Math.round(live.liveP99Ms),
     burst_puts: puts,
     burst_s: round(live.burstS, 1),
     burst_block_ms: round(live.blockMs, 1),
     followers,
+    import_100k_s: round(whole.importS, 1),
+    import_100k_used_s: round(whole.usedS, 1),
+    import_100k_block_ms: round(whole.blockMs, 1),
+    traffic_per_s: Math.round(traffic.ratePerS),
+    traffic_p99_ms: round(traffic.p99Ms, 1),
+    traffic_p99_ratio: round(traffic.p99Ratio, 2),
   }
   const table = Object.entries(figures).map(([name, value]) => rowOf(name, [String(value)]))
   return { table: table.join('\n'), figures }
+}
+
+/** The objects of an import. */
+const imported = 100_000
+
+type Import = { readonly importS: number; readonly usedS: number; readonly blockMs: number }
+
+/** Imports a large catalog in one change, beside a follower. */
+async function measureImport({ desk, variables, folder }: Stage): Promise<Import> {
+  const settings = { ...variables, SLUICE_STATE_FOLDER: join(folder, 'state-import') }
+  const changed = Promise.withResolvers<void>()
+  let due = Infinity
+  const follower = await startFollower(settings, () => {
+    if (follower.revision >= due) changed.resolve()
+  })
+  try {
+    await follower.blocked()
+    const startedMs = performance.now()
+    const edits = Array.from({ length: imported }, (_, index) => editOf(`import-${index}`, 0))
+    due = await made(desk, edits)
+    const importS = (performance.now() - startedMs) / 1_000
+    if (follower.revision < due) await changed.promise
+    const usedS = (performance.now() - startedMs) / 1_000
+    const { ms, destinations } = await follower.blocked()
+    if (destinations < imported) throw new BenchmarkFailure('the follower lacks destinations')
+    return { importS, usedS, blockMs: ms }
+  } finally {
+    await follower.stop()
+  }
 }
 
 type Live = {
@@ -65,7 +109,13 @@ type Live = {
   readonly blockMs: number
 }
 
-async function measureLive(puts: number): Promise<Live> {
+type Stage = {
+  readonly desk: OpenedDesk
+  readonly variables: Readonly<Record<string, string>>
+  readonly folder: string
+}
+
+async function withDesk<T>(work: (stage: Stage) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-catalog-'))
   writeFileSync(join(folder, 'keys'), newKeyLine())
   const kafka = await startKafka({ brokers: [], report: say })
@@ -75,12 +125,26 @@ async function measureLive(puts: number): Promise<Live> {
   const { config } = read
   await applyTopicTable(config, silent)
   const desk = await openCatalogDesk(config, silent, 'admin')
+  try {
+    return await work({ desk, variables, folder })
+  } finally {
+    await desk.close()
+    await kafka.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measureLive({ desk, variables, folder }: Stage, puts: number): Promise<Live> {
   const running: Follower[] = []
   try {
     await made(desk, [{ name: { kind: 'source', id: 'shop' }, op: 'put', given: { id: 'shop' } }])
     let wake: (() => void) | undefined
     for (let index = 0; index < followers; index++)
-      running.push(await startFollower(variables, () => wake?.()))
+      running.push(
+        await startFollower({ ...variables, SLUICE_STATE_FOLDER: join(folder, `state-${index}`) }, () =>
+          wake?.(),
+        ),
+      )
     const allUse = async (revision: number): Promise<void> => {
       const untilMs = performance.now() + waitMs
       while (running.some((one) => one.revision < revision)) {
@@ -116,26 +180,11 @@ async function measureLive(puts: number): Promise<Live> {
     }
   } finally {
     for (const one of running) await one.stop()
-    await desk.close()
-    await kafka.stop()
-    rmSync(folder, { recursive: true, force: true })
   }
 }
 
 function sorted(values: readonly number[]): Float64Array {
   return Float64Array.from(values).toSorted()
-}
-
-function editOf(id: string, change: number): Edit {
-  const hooks = [{ url: `https://${id}.example.com/hook`, headers: { Authorization: `Bearer ${change}` } }]
-  const given = { id, sources: ['shop'], sharedSecret: `secret-${change}`, hooks }
-  return { name: { kind: 'destination', id }, op: 'put', given }
-}
-
-async function made(desk: OpenedDesk, edits: readonly Edit[]): Promise<number> {
-  const answer = await desk.change({ edits, by: 'bench' })
-  if (!answer.ok) throw new BenchmarkFailure(`a change was refused: ${answer.kind}`)
-  return answer.revision
 }
 
 function variablesOf(brokers: readonly string[], keysFile: string): Readonly<Record<string, string>> {

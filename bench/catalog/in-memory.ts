@@ -1,15 +1,18 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { withChangedSince } from '../../src/catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../src/catalog/catalog.ts'
 import { changedDestinations, stateCountsOf } from '../../src/catalog/next-catalog.ts'
 import { Definitions } from '../../src/catalog-log/definitions.ts'
 import { Entries } from '../../src/catalog-log/entries.ts'
 import { newKeyLine, readKeys } from '../../src/catalog-log/keys.ts'
-import { CatalogLog } from '../../src/catalog-log/log.ts'
+import { CatalogLog, type ChangeSet } from '../../src/catalog-log/log.ts'
 import { RecordSeals } from '../../src/catalog-log/record.ts'
 import type { WholeRecord, WrittenRecord } from '../../src/message/records.ts'
 import { givenAnotherChance } from '../../src/recall/edited-destinations.ts'
+import { differenceOf, firstSets } from '../../src/roles/catalog/change-sets.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { heapBytes } from '../support/heap.ts'
+import { longestTurnMs } from './longest-turn.ts'
 
 export type Loaded = {
   /** The CPU time from the records of the topic to the catalog, in seconds. */
@@ -18,10 +21,13 @@ export type Loaded = {
   readonly bytesEach: number
   /** The CPU time of a change of one destination, from its records to the catalog, in milliseconds. */
   readonly changeCpuMs: number
+  /** The CPU time of the longest piece of work in a burst of changes, in milliseconds. */
+  readonly pieceCpuMs: number
 }
 
 const installation = 'bench'
 const changes = 50
+const burst = 10_000
 
 /** Loads a catalog from the records of its topic, and then changes one destination after the other. */
 export async function loadCatalog(destinations: number): Promise<Loaded> {
@@ -72,7 +78,52 @@ export async function loadCatalog(destinations: number): Promise<Loaded> {
       givenAnotherChance(earlier.catalog.destinations, inForce.destinations, ids)
     }
   if (catalog.destinations.size !== destinations) throw new BenchmarkFailure('a destination is missing')
-  return { cpuS, bytesEach, changeCpuMs: (cpuUs() - changedUs) / 1e3 / changes }
+  const changeCpuMs = (cpuUs() - changedUs) / 1e3 / changes
+
+  const given = { log, entries, seals, definitions, offset, revision: 1 + changes }
+  const pieceCpuMs = await longestPieceMs(given, catalog, inForce)
+  return { cpuS, bytesEach, changeCpuMs, pieceCpuMs }
+}
+
+type Following = {
+  readonly log: CatalogLog
+  readonly entries: Entries
+  readonly seals: RecordSeals
+  readonly definitions: Definitions
+  /** The offset of the next record, and the last revision. */
+  readonly offset: number
+  readonly revision: number
+}
+
+/** Makes the catalogs of a burst of changes, with what a worker does with each. */
+async function longestPieceMs(
+  { log, entries, seals, definitions, offset, revision: last }: Following,
+  catalog: Catalog,
+  changed: Catalog,
+): Promise<number> {
+  const { size } = catalog.destinations
+  const sets = Array.from({ length: burst }, (_, index): readonly ChangeSet[] => {
+    const revision = last + 1 + index
+    const counts = { source: 1, destination: size + index + 1 }
+    const head = seals.head({ revision, changeId: 'c', atMs: 0, by: 'b', counts })
+    const records = [destinationRecord(`burst${index}`, revision, seals, definitions), head]
+    return records.flatMap((record, at) => log.take(wholeOf(record, offset + 2 * index + at)) ?? [])
+  }).flat()
+  let [read, inForce] = [catalog, changed]
+  return longestTurnMs(async () => {
+    for (let from = 0; from < sets.length;) {
+      const some = firstSets(sets, from)
+      from += some.length
+      const earlier = { read, catalog: inForce }
+      read = await entries.next(read, some)
+      await differenceOf(earlier.read, read, some)
+      inForce = withChangedSince(earlier, read, keep)
+      stateCountsOf(inForce)
+      const ids = changedDestinations(earlier.catalog, inForce)
+      givenAnotherChance(earlier.catalog.destinations, inForce.destinations, ids)
+      await nextTurn()
+    }
+  })
 }
 
 function refuse(problem: unknown): never {

@@ -1,10 +1,11 @@
 import { monotonicUs } from './clock.ts'
 import type { GroupReport, Latency, Progress, RecorderReport, Recording, Span } from './recorder-process.ts'
 import { SignatureCheck } from './signature-check.ts'
-import { readStamp } from './stamped-messages.ts'
+import { readStamps } from './stamped-messages.ts'
 import { percentile } from './statistics.ts'
 
-type Counts = { requests: number; distinct: number }
+/** `messages`: those of all requests, and the requests without one. */
+type Counts = { requests: number; messages: number; distinct: number }
 
 /**
  * Records everything that arrives in a run. Keeps each single time until the end, so that percentiles are exact.
@@ -45,14 +46,17 @@ export class Arrivals {
     const counts = (special === undefined ? undefined : this.#specialCounts[special.index]) ?? this.#others
     counts.requests++
     this.#signatures.show(head, body)
-    const stamp = readStamp(body)
-    const before = stamp === undefined ? undefined : this.#arrivedUs[stamp.number]
-    if (stamp === undefined || before === undefined) this.#unknown++
-    else if (before === 0) {
+    const stamps = readStamps(body)
+    counts.messages += Math.max(1, stamps.length)
+    if (stamps.length === 0) this.#unknown++
+    for (const { number, atUs } of stamps) {
+      const before = this.#arrivedUs[number]
+      if (before === undefined) this.#unknown++
+      if (before !== 0) continue
       counts.distinct++
-      this.#arrivedUs[stamp.number] = monotonicUs()
-      this.#producedUs[stamp.number] = stamp.atUs
-      this.#group[stamp.number] = special?.index ?? -1
+      this.#arrivedUs[number] = monotonicUs()
+      this.#producedUs[number] = atUs
+      this.#group[number] = special?.index ?? -1
     }
     if (special === undefined) return 0
     return special.answerAfterMs
@@ -77,7 +81,7 @@ export class Arrivals {
     }
   }
 
-  #reportGroup(group: number, { requests, distinct }: Counts, window: Span): GroupReport {
+  #reportGroup(group: number, { requests, messages, distinct }: Counts, window: Span): GroupReport {
     const latenciesMs: number[] = []
     const seconds = Math.ceil((window.untilUs - window.fromUs) / 1_000_000)
     const bySecond = Array.from({ length: seconds }, (): number[] => [])
@@ -99,7 +103,7 @@ export class Arrivals {
     return {
       requests,
       distinct,
-      repeats: requests - distinct,
+      repeats: messages - distinct,
       inWindow,
       latency,
       lastArrivalUs,
@@ -115,7 +119,7 @@ export class Arrivals {
 }
 
 function newCounts(): Counts {
-  return { requests: 0, distinct: 0 }
+  return { requests: 0, messages: 0, distinct: 0 }
 }
 
 function isWithin(atUs: number, { fromUs, untilUs }: Span): boolean {

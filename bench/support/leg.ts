@@ -39,6 +39,8 @@ export type Leg = {
    * fault.
    */
   mayMiss?: boolean
+  /** Called when the window begins. What it does has to be over before the leg ends. */
+  atWindow?: (scene: Scene) => Promise<void>
   /** Called when all messages are produced. */
   afterTraffic?: (scene: Scene) => void
 }
@@ -101,7 +103,8 @@ async function runOnce(stage: Stage, leg: Leg): Promise<Tried<LegResult>> {
     const startUs = monotonicUs() + leadUs
     const window = { fromUs: startUs + fromS * 1_000_000, untilUs: startUs + leg.untilS * 1_000_000 }
     const produced = producer.run(startUs)
-    const { cpuUs, othersShare } = await cpuIn(window, sender)
+    const beside = delay((window.fromUs - monotonicUs()) / 1_000).then(() => leg.atWindow?.(scene))
+    const [{ cpuUs, othersShare }] = await Promise.all([cpuIn(window, sender), beside])
     const result = await produced
     const trafficEndUs = monotonicUs()
     leg.afterTraffic?.(scene)

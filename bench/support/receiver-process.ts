@@ -8,9 +8,11 @@ import type { Certificates } from './tls.ts'
 export type Mark = { distinct: number; atMs: number; cpuUs: number }
 
 /**
- * What has arrived since `begin`. `unknown` counts the requests without the number of a message of this run.
+ * What has arrived since `begin`. `deliveries`: the messages of all requests. `unknown` counts the requests
+ * without the number of a message of this run.
  */
 export type Report = {
+  requests: number
   deliveries: number
   distinct: number
   repeats: number
@@ -47,10 +49,11 @@ const host = '127.0.0.1'
 
 /**
  * Starts a process with the receiver. The process ends with this process. With `certificates` the receiver
- * uses TLS.
+ * uses TLS. `answerAfterMs`: after how many milliseconds it answers.
  */
-export async function startReceiver(certificates?: Certificates): Promise<Receiver> {
-  const child = startChild('receiver.ts', certificates === undefined ? [] : [certificates.fileFor([host])])
+export async function startReceiver(certificates?: Certificates, answerAfterMs = 0): Promise<Receiver> {
+  const identities = certificates === undefined ? '' : certificates.fileFor([host])
+  const child = startChild('receiver.ts', [identities, String(answerAfterMs)])
   const command = (value: Command): void => child.tell(value)
   const port = Number(await child.next())
   return {

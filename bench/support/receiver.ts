@@ -8,8 +8,8 @@ import { SignatureCheck } from './signature-check.ts'
 import { createReceivingServer, readIdentities } from './tls.ts'
 
 /**
- * Runs as a process (`receiver.ts [IDENTITIES]`), and answers each HTTP/1.1 request with 200. With a file of
- * identities it uses TLS. It counts requests and repeats. It records the CPU time of the sender's process at
+ * Runs as a process (`receiver.ts [IDENTITIES] [MS]`), and answers each HTTP/1.1 request with 200, after so many
+ * milliseconds. With a file of identities (not '') it uses TLS. It counts messages and repeats. It records the CPU time of the sender's process at
  * the first, the middle and the last message.
  */
 
@@ -19,7 +19,7 @@ class Run {
   readonly #expected: number
   readonly #signatures: SignatureCheck | undefined
   readonly #seen: Uint8Array
-  readonly #counts = { deliveries: 0, distinct: 0, repeats: 0, unknown: 0, connections: 0 }
+  readonly #counts = { requests: 0, deliveries: 0, distinct: 0, repeats: 0, unknown: 0, connections: 0 }
   readonly #marks: Mark[] = []
   senderPid: number | undefined
 
@@ -34,10 +34,16 @@ class Run {
   }
 
   delivered(head: string, body: Buffer): void {
+    this.#counts.requests++
+    this.#signatures?.show(head, body)
+    const numbers = numbersIn(body)
+    if (numbers.length === 0) this.#came(-1)
+    for (const number of numbers) this.#came(number)
+  }
+
+  #came(index: number): void {
     const counts = this.#counts
     counts.deliveries++
-    this.#signatures?.show(head, body)
-    const index = numberOf(body)
     const seen = this.#seen[index]
     if (seen === undefined) counts.unknown++
     else if (seen > 0) counts.repeats++
@@ -63,21 +69,25 @@ class Run {
 
 let run = new Run(0, undefined)
 
-/** Returns the number of the message in a body. Returns -1 for a body without one. */
-function numberOf(body: Buffer): number {
-  const at = body.indexOf(marker)
-  if (at < 0) return -1
-  const end = at + marker.length + idCharacters
-  return Number(body.toString('latin1', end - 12, end))
+/** Returns the numbers of the messages in a body, which may be a batch. */
+function numbersIn(body: Buffer): number[] {
+  const numbers: number[] = []
+  for (let at = body.indexOf(marker); at >= 0; at = body.indexOf(marker, at + marker.length)) {
+    const end = at + marker.length + idCharacters
+    numbers.push(Number(body.toString('latin1', end - 12, end)))
+  }
+  return numbers
 }
 
-const [identity] = readIdentities(process.argv[2])
+const [identity] = readIdentities(process.argv[2] === '' ? undefined : process.argv[2])
+const answerAfterMs = Number(process.argv[3] ?? 0)
 const server = createReceivingServer(identity, {
   accepted: () => run.connected(),
   served: (socket) =>
     readRequests(socket, (head, body) => {
       run.delivered(head, body)
-      socket.write(accepted)
+      if (answerAfterMs === 0) socket.write(accepted)
+      else setTimeout(() => socket.writable && socket.write(accepted), answerAfterMs)
     }),
 })
 

@@ -46,7 +46,7 @@ export type Latency = {
 export type GroupReport = {
   requests: number
   distinct: number
-  /** The number of requests that were not the first with their message. */
+  /** The number of messages that had come before. */
   repeats: number
   /** The number of distinct messages that arrived in the window. */
   inWindow: number

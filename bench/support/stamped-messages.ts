@@ -26,12 +26,27 @@ export function stampedMessage(number: number, atUs: number): { key: string; val
   return { key: template.key, value }
 }
 
+export type Stamp = { readonly number: number; readonly atUs: number }
+
+/** Returns the number and the time in each `messageId` of a body, which may be a batch of messages. */
+export function readStamps(body: Buffer): readonly Stamp[] {
+  const stamps: Stamp[] = []
+  for (let at = body.indexOf(marker); at >= 0; at = body.indexOf(marker, at + marker.length)) {
+    const stamp = stampAt(body, at)
+    if (stamp !== undefined) stamps.push(stamp)
+  }
+  return stamps
+}
+
 /**
  * Returns the number and the time in the `messageId` of a body. Returns `undefined` for a body without them.
  */
-export function readStamp(body: Buffer): { number: number; atUs: number } | undefined {
+export function readStamp(body: Buffer): Stamp | undefined {
   const at = body.indexOf(marker)
-  if (at < 0) return undefined
+  return at < 0 ? undefined : stampAt(body, at)
+}
+
+function stampAt(body: Buffer, at: number): Stamp | undefined {
   const id = body.toString('latin1', at + marker.length, at + marker.length + idCharacters)
   const match = /^(\d{8})-(\d{4})-(\d{4})-(\d{4})-(\d{12})$/.exec(id)
   if (match === null) return undefined

@@ -27,13 +27,22 @@ export type Place = {
   trust: Record<string, string>
 }
 
+export type PlaceOptions = {
+  /** True if the catalog has the source `sluice`. */
+  hasNotices?: boolean
+  /** Further settings of each destination. */
+  settings?: object
+  /** After how many milliseconds the receiver answers. */
+  answerAfterMs?: number
+}
+
 /** The environment that all senders of the benchmark share. */
 export type Setting = {
   brokers: readonly string[]
   topic: string
   messages: number
-  /** Opens a separate place for a sender. With `hasNotices`, its catalog has the source `sluice`. */
-  openPlace(name: string, options?: { hasNotices?: boolean }): Promise<Place>
+  /** Opens a separate place for a sender. */
+  openPlace(name: string, options?: PlaceOptions): Promise<Place>
   /** Returns the number of retries and dead letters that workers have written. */
   countWritten(): Promise<number>
   close(): Promise<void>
@@ -46,10 +55,13 @@ export type Setting = {
 export async function openSetting({
   messages,
   tls,
+  count = destinations,
   report,
 }: {
   messages: number
   tls: boolean
+  /** The number of destinations. */
+  count?: number
   report: (line: string) => void
 }): Promise<Setting> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
@@ -58,15 +70,15 @@ export async function openSetting({
   const { brokers } = kafka
   const certificates = tls ? createCertificates(folder) : undefined
   const receivers: Receiver[] = []
-  const openPlace: Setting['openPlace'] = async (name, { hasNotices = false } = {}) => {
-    const receiver = await startReceiver(certificates)
+  const openPlace: Setting['openPlace'] = async (name, options = {}) => {
+    const receiver = await startReceiver(certificates, options.answerAfterMs)
     receivers.push(receiver)
     const own = join(folder, name)
     mkdirSync(own)
     return {
       receiver,
       folder: own,
-      variables: variablesOf({ brokers, prefix, folder: own, origin: receiver.origin, hasNotices }),
+      variables: variablesOf({ brokers, prefix, folder: own, origin: receiver.origin, count, ...options }),
       trust: certificates?.variables ?? {},
     }
   }
@@ -83,7 +95,7 @@ export async function openSetting({
     await preload(brokers, topic, messages, (index) => ({
       key: userIdOf(index),
       value: messageAt(index),
-      headers: { 'source-id': sourceIdOf(index % destinations) },
+      headers: { 'source-id': sourceIdOf(index % count) },
     }))
     // Other topics contain records that a worker writes about its own state, for example about first syncs.
     const countWritten = (): Promise<number> =>
@@ -100,14 +112,23 @@ type Origin = {
   prefix: string
   folder: string
   origin: string
-  hasNotices: boolean
-}
+  count: number
+} & PlaceOptions
 
-function variablesOf({ brokers, prefix, folder, origin, hasNotices }: Origin): Record<string, string> {
+function variablesOf({
+  brokers,
+  prefix,
+  folder,
+  origin,
+  count,
+  hasNotices = false,
+  settings = {},
+}: Origin): Record<string, string> {
   const catalogFile = join(folder, 'catalog.yaml')
   writeFleet(catalogFile, {
-    count: destinations,
+    count,
     urlOf: (number) => `${origin}/hook/${number}`,
+    settings: new Map(Array.from({ length: count }, (_, number) => [number, settings])),
     otherSources: hasNotices ? [{ id: 'sluice' }] : [],
   })
   return {

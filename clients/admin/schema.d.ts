@@ -325,6 +325,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/destinations/{destination}/signing-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The public keys of a destination
+         * @description Returns the public keys of Ed25519 with which receivers verify signatures (v1a), as a set of JSON Web Keys. The gateway serves the same to everybody (`GET /v1/signing-keys/{destination}`). The list is empty if the destination has none. Needs the right `read`. For a token with a scope, other destinations do not exist.
+         */
+        get: operations["show_signing_keys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/destinations/{destination}/test": {
         parameters: {
             query?: never;
@@ -436,7 +456,7 @@ export interface paths {
         put?: never;
         /**
          * Do the same to many destinations
-         * @description Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
+         * @description Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one. A repetition with the same `Idempotency-Key` names only what the first request changed, and nothing that it skipped. `retry-now` takes no key, because a repetition does no harm. Needs the right `operate`. For a token with a scope, there is only what its scope holds.
          */
         post: operations["change_destinations"];
         delete?: never;
@@ -696,7 +716,7 @@ export interface paths {
         put?: never;
         /**
          * Make a new secret of a destination, beside the old one
-         * @description The answer has the new secret, and no later answer has it, unless you repeat the request with its Idempotency-Key. With Standard Webhooks, requests are signed with both secrets until the old one ends. `X-Signature` is made with the old one until then. Without Standard Webhooks, say when the old one ends. See docs/verifying-signatures.md. If there is a next secret already, the answer is 409. Needs the right `admin`. For a token with a scope, other destinations do not exist.
+         * @description The answer has the new secret, and no later answer has it, unless you repeat the request with its Idempotency-Key. With Standard Webhooks, requests are signed with both secrets until the old one ends. `X-Signature` is made with the old one until then. Without Standard Webhooks, say when the old one ends. See docs/verifying-signatures.md. If there is a next secret already, the answer is 409. With `ed25519`, a new key of Ed25519 is made, which no answer has. Requests are signed with both keys until the old one ends. Needs the right `admin`. For a token with a scope, other destinations do not exist.
          */
         post: operations["rotate_secret"];
         delete?: never;
@@ -944,6 +964,13 @@ export interface components {
                  * @default false
                  */
                 standardWebhooks?: boolean;
+                /**
+                 * @description Private keys of Ed25519. With each of them, webhook-signature has a signature of its own (v1a), in this order. Receivers verify with public keys, which anybody may know and the gateway serves. With several keys, receivers change from one to the next.
+                 * @example [
+                 *       "${CATALOG_CRM_SIGNING_KEY}"
+                 *     ]
+                 */
+                ed25519?: string[];
             };
             /**
              * @description The order of the requests. all: Sluice posts to all hooks at once, and one success is enough. failover: Sluice posts to one hook after the other, in the order of the catalog, until one accepts the message.
@@ -969,11 +996,48 @@ export interface components {
                 burst?: number;
             };
             /**
+             * @description The time within which the head of an answer has to come: a duration from 100ms to 1m, such as 2s. Absent, or longer than the setting delivery.timeout: the setting applies.
+             * @example 2s
+             */
+            timeout?: string;
+            /**
              * @description The time for which all URLs must fail before Sluice pauses the destination: a duration from 1s to 2160h, such as 120h. off: Sluice never pauses it. Absent: the setting notices.autoPause applies.
              * @example 120h
              * @example off
              */
             autoPause?: string;
+            /**
+             * @description How messages are sent together, in one request that is signed as a whole. {}: with the defaults. Absent: each message has a request of its own. rateLimit and maxInFlight count requests, and so batches.
+             * @example {
+             *       "maxMessages": 100,
+             *       "maxWait": "200ms"
+             *     }
+             */
+            batch?: {
+                /**
+                 * @description The most messages of a request.
+                 * @default 100
+                 */
+                maxMessages?: number;
+                /**
+                 * @description The most bytes of a request's body. A larger message is sent alone.
+                 * @default 524288
+                 */
+                maxBytes?: number;
+                /**
+                 * @description The longest time that a message waits for others: a duration of up to 5s, such as 200ms. What has waited in the queue of the destination waits no longer.
+                 * @default 200ms
+                 * @example 50ms
+                 * @example 2s
+                 */
+                maxWait?: string;
+                /**
+                 * @description How the messages are written. json: an array (application/json). ndjson: a line for each message (application/x-ndjson).
+                 * @default json
+                 * @enum {unknown}
+                 */
+                format?: "json" | "ndjson";
+            };
             /**
              * @description Words of yours by which entries are chosen, such as the customer that one belongs to: at most 20. A name has 1 to 63 of the characters a-z 0-9 . _ - and begins with a letter. A value has 1 to 100 of the characters A-Z a-z 0-9 . _ @ : / + - and spaces, and begins with a letter or a digit. Labels change nothing about deliveries.
              * @example {
@@ -1007,6 +1071,86 @@ export interface components {
                  */
                 headers?: {
                     [key: string]: string;
+                };
+                /**
+                 * @description The login of each request, which becomes its header Authorization. Absent: requests have only the headers of the hook.
+                 * @example {
+                 *       "kind": "basic",
+                 *       "username": "sluice",
+                 *       "password": "${CATALOG_CRM_PASSWORD}"
+                 *     }
+                 */
+                login?: {
+                    /**
+                     * @description basic: each request has the user name and the password (RFC 7617). oauth2: Sluice gets a token by client credentials (RFC 6749), which each request has as a Bearer token, until it ends or is refused.
+                     * @enum {unknown}
+                     */
+                    kind: "basic" | "oauth2";
+                    /**
+                     * @description The user name of basic, without a colon. An API key is often the user name of a login without a password. ${CATALOG_X} stands for the value of a variable.
+                     * @example sluice
+                     */
+                    username?: string;
+                    /**
+                     * @description The password of basic. Absent: it is empty. ${CATALOG_X} stands for the value of a variable.
+                     * @example ${CATALOG_CRM_PASSWORD}
+                     */
+                    password?: string;
+                    /**
+                     * @description The URL of the token endpoint of oauth2. The rules for URLs of hooks apply, also those for addresses. It is shown, so it must have no secret in it.
+                     * @example https://login.example.com/oauth2/token
+                     */
+                    tokenUrl?: string;
+                    /**
+                     * @description The id of the client of oauth2.
+                     * @example sluice
+                     */
+                    clientId?: string;
+                    /**
+                     * @description The secret of the client of oauth2. ${CATALOG_X} stands for the value of a variable.
+                     * @example ${CATALOG_CRM_CLIENT_SECRET}
+                     */
+                    clientSecret?: string;
+                    /**
+                     * @description What the token is asked for, as the token endpoint names it. Absent: its default.
+                     * @example events.write
+                     */
+                    scope?: string;
+                    /**
+                     * @description For whom the token is, if the token endpoint asks for it.
+                     * @example https://crm.example.com
+                     */
+                    audience?: string;
+                    /**
+                     * @description How the client of oauth2 names itself to the token endpoint. basic: in the header Authorization. post: in the form.
+                     * @default basic
+                     * @enum {unknown}
+                     */
+                    clientAuth?: "basic" | "post";
+                };
+                /**
+                 * @description The client certificate (mutual TLS), and the authorities that are trusted. The URL of the hook must begin with https. A change of a variable in a file takes effect without a restart.
+                 * @example {
+                 *       "certificate": "${CATALOG_CRM_CERTIFICATE}",
+                 *       "key": "${CATALOG_CRM_KEY}"
+                 *     }
+                 */
+                tls?: {
+                    /**
+                     * @description The client certificate in PEM, and after it its intermediate certificates. Needs key. ${CATALOG_X} stands for the value of a variable.
+                     * @example ${CATALOG_CRM_CERTIFICATE}
+                     */
+                    certificate?: string;
+                    /**
+                     * @description The private key of the client certificate in PEM, not encrypted. ${CATALOG_X} stands for the value of a variable.
+                     * @example ${CATALOG_CRM_KEY}
+                     */
+                    key?: string;
+                    /**
+                     * @description The certificates of the authorities, in PEM, that may sign the server's certificate. Only these are trusted then. Absent: the public authorities, and those of NODE_EXTRA_CA_CERTS. ${CATALOG_X} stands for the value of a variable.
+                     * @example ${CATALOG_CRM_CA}
+                     */
+                    ca?: string;
                 };
             }[];
         };
@@ -1120,7 +1264,7 @@ export interface components {
             /** @description The number of the try. It is 0 before the first try. */
             attempt: number;
             verdict: ("delivered" | "retry" | "final") | null;
-            outcome: ("answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files") | null;
+            outcome: ("answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files" | "login") | null;
             status: number | null;
             durationMs: number | null;
             reason: string | null;
@@ -1317,6 +1461,16 @@ export interface components {
             id: string;
             /** @description The scheme, host and port of the URL. */
             origin: string;
+            /**
+             * @description How requests log in, beside their headers.
+             * @enum {string|null}
+             */
+            login: "basic" | "oauth2" | null;
+            /**
+             * Format: date-time
+             * @description When its client certificate ends. It is null if it has none.
+             */
+            certificateEndsAt: string | null;
             /** @description It is true if the URL has answered 410 (Gone). Such a URL gets no requests until it is edited or the destination is resumed. */
             isGone: boolean;
             /** @description How it fails. It is null if no worker says that it does. */
@@ -1408,8 +1562,28 @@ export interface components {
                 perSecond?: number;
                 burst?: number;
             } | null;
+            /** @description How messages are sent together. `null`: each has a request of its own. */
+            batch: {
+                maxMessages?: number;
+                maxBytes?: number;
+                maxWait?: string;
+                /** @enum {string} */
+                format?: "json" | "ndjson";
+            } | null;
             hooks: components["schemas"]["HookState"][];
             health: components["schemas"]["Health"];
+        };
+        SigningKey: {
+            kty: string;
+            crv: string;
+            /** @description The public key in base64url. */
+            x: string;
+            /** @description The thumbprint of the key (RFC 7638). */
+            kid: string;
+            use: string;
+            alg: string;
+            /** @description The public key in the format of Standard Webhooks. */
+            whpk: string;
         };
         HookTrial: {
             /** @description The id of the URL. */
@@ -1751,8 +1925,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The change has faults */
-        Faulty: {
+        /** @description The change has faults; or: The key belongs to another request */
+        FaultyOrOtherRequest: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1769,8 +1943,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The change has faults; or: The key belongs to another request */
-        FaultyOrOtherRequest: {
+        /** @description The change has faults */
+        Faulty: {
             headers: {
                 [name: string]: unknown;
             };
@@ -1807,6 +1981,7 @@ export type Status = components['schemas']['Status'];
 export type HookState = components['schemas']['HookState'];
 export type Health = components['schemas']['Health'];
 export type ListedDestination = components['schemas']['ListedDestination'];
+export type SigningKey = components['schemas']['SigningKey'];
 export type HookTrial = components['schemas']['HookTrial'];
 export type PausedDestination = components['schemas']['PausedDestination'];
 export type BulkOrder = components['schemas']['BulkOrder'];
@@ -1835,9 +2010,9 @@ export type ResponseNotFound = components['responses']['NotFound'];
 export type ResponseUnavailableOrLogUnavailable = components['responses']['UnavailableOrLogUnavailable'];
 export type ResponseAnswerTooLarge = components['responses']['AnswerTooLarge'];
 export type ResponseOutdated = components['responses']['Outdated'];
-export type ResponseFaulty = components['responses']['Faulty'];
-export type ResponseNoCondition = components['responses']['NoCondition'];
 export type ResponseFaultyOrOtherRequest = components['responses']['FaultyOrOtherRequest'];
+export type ResponseNoCondition = components['responses']['NoCondition'];
+export type ResponseFaulty = components['responses']['Faulty'];
 export type $defs = Record<string, never>;
 export interface operations {
     health: {
@@ -2542,7 +2717,7 @@ export interface operations {
                     user?: string;
                     kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
                     /** @enum {unknown} */
-                    outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files";
+                    outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files" | "login";
                     status?: number;
                     /** @description Why the delivery was parked, dead, left out or filtered. */
                     reason?: string;
@@ -2654,7 +2829,7 @@ export interface operations {
                     user?: string;
                     kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
                     /** @enum {unknown} */
-                    outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files";
+                    outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files" | "login";
                     status?: number;
                     /** @description Why the delivery was parked, dead, left out or filtered. */
                     reason?: string;
@@ -3131,10 +3306,13 @@ export interface operations {
                      *           "strategy": "all",
                      *           "maxInFlight": 64,
                      *           "rateLimit": null,
+                     *           "batch": null,
                      *           "hooks": [
                      *             {
                      *               "id": "a1b2c3d4",
                      *               "origin": "https://crm.example.com",
+                     *               "login": "basic",
+                     *               "certificateEndsAt": null,
                      *               "isGone": false,
                      *               "failing": {
                      *                 "since": "2026-07-29T09:15:50.000Z",
@@ -3253,6 +3431,8 @@ export interface operations {
                      *         {
                      *           "id": "a1b2c3d4",
                      *           "origin": "https://crm.example.com",
+                     *           "login": "basic",
+                     *           "certificateEndsAt": null,
                      *           "isGone": false,
                      *           "failing": {
                      *             "since": "2026-07-29T09:15:50.000Z",
@@ -3289,6 +3469,58 @@ export interface operations {
                         asOf: string;
                         health: components["schemas"]["Health"];
                         hooks: components["schemas"]["HookState"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    show_signing_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a destination.
+                 * @example crm
+                 */
+                destination: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "kty": "OKP",
+                     *           "crv": "Ed25519",
+                     *           "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *           "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+                     *           "use": "sig",
+                     *           "alg": "EdDSA",
+                     *           "whpk": "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        keys: components["schemas"]["SigningKey"][];
                     };
                 };
             };
@@ -3663,7 +3895,13 @@ export interface operations {
     change_destinations: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3718,7 +3956,7 @@ export interface operations {
             412: components["responses"]["Outdated"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
-            422: components["responses"]["Faulty"];
+            422: components["responses"]["FaultyOrOtherRequest"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];
@@ -4905,6 +5143,11 @@ export interface operations {
                  * @example true
                  */
                 dryRun?: boolean;
+                /**
+                 * @description `true`: for the keys of Ed25519 (signing.ed25519) instead of the shared secret.
+                 * @example true
+                 */
+                ed25519?: boolean;
             };
             header?: {
                 /**
@@ -4943,6 +5186,7 @@ export interface operations {
                      *       "destination": "crm",
                      *       "state": "both",
                      *       "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD3bsZXHNp2rE=",
+                     *       "publicKey": null,
                      *       "version": 4713,
                      *       "revision": 99
                      *     }
@@ -4956,6 +5200,8 @@ export interface operations {
                         state: "first" | "both" | "ended";
                         /** @description The new secret. null: none was made. */
                         secret: string | null;
+                        /** @description The public key of the new key of Ed25519. null: none was made. */
+                        publicKey: string | null;
                         /** @description The version of the destination. It is also in the header `ETag`. */
                         version: number;
                         /** @description The number of the last change of the catalog. */
@@ -4987,6 +5233,11 @@ export interface operations {
                  * @example true
                  */
                 dryRun?: boolean;
+                /**
+                 * @description `true`: for the keys of Ed25519 (signing.ed25519) instead of the shared secret.
+                 * @example true
+                 */
+                ed25519?: boolean;
             };
             header?: {
                 /**
@@ -5017,6 +5268,7 @@ export interface operations {
                      *       "destination": "crm",
                      *       "state": "ended",
                      *       "secret": null,
+                     *       "publicKey": null,
                      *       "version": 4713,
                      *       "revision": 99
                      *     }
@@ -5030,6 +5282,8 @@ export interface operations {
                         state: "first" | "both" | "ended";
                         /** @description The new secret. null: none was made. */
                         secret: string | null;
+                        /** @description The public key of the new key of Ed25519. null: none was made. */
+                        publicKey: string | null;
                         /** @description The version of the destination. It is also in the header `ETag`. */
                         version: number;
                         /** @description The number of the last change of the catalog. */
@@ -5306,7 +5560,13 @@ export interface operations {
                  */
                 dryRun?: boolean;
             };
-            header?: never;
+            header?: {
+                /**
+                 * @description A text of yours that no other request has, such as a UUID. If you repeat the request with the same key within a day, it is not done again, and the answer is what it was. With another request of the same token, the answer is 422. See docs/admin-api.md.
+                 * @example 7f1d6c1e-5c0f-4a1e-9a53-0d6f4f3b2f11
+                 */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5382,7 +5642,7 @@ export interface operations {
             412: components["responses"]["Outdated"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
-            422: components["responses"]["Faulty"];
+            422: components["responses"]["FaultyOrOtherRequest"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];

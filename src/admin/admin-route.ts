@@ -71,6 +71,7 @@ export type AdminCall =
   | 'list_destinations'
   | 'show_status'
   | 'show_destination_health'
+  | 'show_signing_keys'
   | 'test_destination'
   | 'change_destinations'
   | 'list_paused'

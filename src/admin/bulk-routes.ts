@@ -1,4 +1,5 @@
 import type { AdminRoute } from './admin-route.ts'
+import { idempotent } from './idempotency.ts'
 
 // The route that does the same to many destinations.
 
@@ -35,7 +36,8 @@ export const bulkRoute: AdminRoute = {
   scope: 'within',
   summary: 'Do the same to many destinations',
   description:
-    'Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one.',
+    'Pauses, resumes or labels all selected destinations in one change of the catalog, of 5,000 destinations at most, or tries now what waits for 200 of them at most. `pause`, `resume` and `label` need the right `admin`, and the catalog in its topic. A destination must meet each condition of the selection. Ask with `dryRun` first: it says to which it would be done. `resume` is about destinations that are paused in the catalog. What Sluice has paused is resumed one by one. A repetition with the same `Idempotency-Key` names only what the first request changed, and nothing that it skipped. `retry-now` takes no key, because a repetition does no harm.',
+  headers: idempotent,
   body: {
     schema: {
       title: 'BulkOrder',
@@ -100,5 +102,5 @@ export const bulkRoute: AdminRoute = {
       revision: null,
     },
   },
-  problems: ['conflict', 'outdated', 'faulty', 'not_found'],
+  problems: ['conflict', 'outdated', 'other_request', 'faulty', 'not_found'],
 }

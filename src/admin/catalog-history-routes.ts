@@ -194,6 +194,7 @@ const apply: AdminRoute = {
   summary: 'Make many sources and destinations as they are given, in one change',
   description: `As \`sluice apply -f\` does: objects that are not named stay as they are. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with \`dryRun\` first. An object that somebody changes at the same moment refuses the change. ${keepsSecrets}`,
   query: { dryRun },
+  headers: idempotent,
   maxBodyBytes: 8 * 1_024 ** 2,
   body: {
     schema: {
@@ -237,7 +238,7 @@ const apply: AdminRoute = {
       objects: [{ object: 'destination/crm', what: 'created' }],
     },
   },
-  problems: ['not_found', 'conflict', 'outdated', 'faulty'],
+  problems: ['not_found', 'conflict', 'outdated', 'other_request', 'faulty'],
 }
 
 export const catalogHistoryRoutes: readonly AdminRoute[] = [list, show, undo, apply]

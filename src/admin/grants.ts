@@ -16,6 +16,7 @@ const callsOf: Readonly<Record<Grant, readonly AdminCall[]>> = {
     'list_destinations',
     'show_destination',
     'show_destination_health',
+    'show_signing_keys',
     'list_paused',
     'search_log',
     'count_log',

@@ -88,10 +88,19 @@ const hooks = {
   items: {
     title: 'HookState',
     type: 'object',
-    required: ['id', 'origin', 'isGone', 'failing'],
+    required: ['id', 'origin', 'login', 'certificateEndsAt', 'isGone', 'failing'],
     properties: {
       id: { type: 'string' },
       origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
+      login: {
+        type: ['string', 'null'],
+        enum: ['basic', 'oauth2', null],
+        description: 'How requests log in, beside their headers.',
+      },
+      certificateEndsAt: {
+        ...timeOrNull,
+        description: 'When its client certificate ends. It is null if it has none.',
+      },
       isGone: {
         type: 'boolean',
         description:
@@ -137,6 +146,16 @@ const destinationProperties = {
   rateLimit: {
     type: ['object', 'null'],
     properties: { perSecond: { type: 'number' }, burst: { type: 'integer' } },
+  },
+  batch: {
+    type: ['object', 'null'],
+    description: 'How messages are sent together. `null`: each has a request of its own.',
+    properties: {
+      maxMessages: { type: 'integer' },
+      maxBytes: { type: 'integer' },
+      maxWait: { type: 'string' },
+      format: { type: 'string', enum: ['json', 'ndjson'] },
+    },
   },
   hooks,
   health,
@@ -201,6 +220,8 @@ const exampleHooks = [
   {
     id: 'a1b2c3d4',
     origin: 'https://crm.example.com',
+    login: 'basic',
+    certificateEndsAt: null,
     isGone: false,
     failing: {
       since: '2026-07-29T09:15:50.000Z',
@@ -386,6 +407,7 @@ export const statusRoutes: readonly AdminRoute[] = [
             strategy: 'all',
             maxInFlight: 64,
             rateLimit: null,
+            batch: null,
             hooks: exampleHooks,
             health: exampleHealth,
           },
@@ -427,6 +449,51 @@ export const statusRoutes: readonly AdminRoute[] = [
         asOf: '2026-07-29T09:30:02.000Z',
         health: exampleHealth,
         hooks: exampleHooks,
+      },
+    },
+    problems: ['not_found'],
+  },
+  {
+    call: 'show_signing_keys',
+    method: 'GET',
+    path: '/v1/destinations/{destination}/signing-keys',
+    right: 'read',
+    scope: 'destination',
+    summary: 'The public keys of a destination',
+    description:
+      'Returns the public keys of Ed25519 with which receivers verify signatures (v1a), as a set of JSON Web Keys. The gateway serves the same to everybody (`GET /v1/signing-keys/{destination}`). The list is empty if the destination has none.',
+    params: { destination },
+    status: 200,
+    answer: {
+      schema: objectOf({
+        keys: {
+          type: 'array',
+          items: {
+            title: 'SigningKey',
+            ...objectOf({
+              kty: { type: 'string' },
+              crv: { type: 'string' },
+              x: { type: 'string', description: 'The public key in base64url.' },
+              kid: { type: 'string', description: 'The thumbprint of the key (RFC 7638).' },
+              use: { type: 'string' },
+              alg: { type: 'string' },
+              whpk: { type: 'string', description: 'The public key in the format of Standard Webhooks.' },
+            }),
+          },
+        },
+      }),
+      example: {
+        keys: [
+          {
+            kty: 'OKP',
+            crv: 'Ed25519',
+            x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+            kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+            use: 'sig',
+            alg: 'EdDSA',
+            whpk: 'whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=',
+          },
+        ],
       },
     },
     problems: ['not_found'],

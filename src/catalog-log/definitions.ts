@@ -108,11 +108,12 @@ export class Definitions {
     return withSecretFields(name.kind, plain, (text, at) => {
       const filled = fillIn(text, {})
       if (!filled.ok) throw new Error('a text was stored that the rules of the catalog refuse')
-      const origin = originOf(at.hookUrl ?? '')
-      const same = before.get(JSON.stringify([at.field, origin, filled.value]))
+      const hookUrl = originOf(at.hookUrl ?? '')
+      const place = this.#place(name, { ...at, hookUrl })
+      const same = before.get(JSON.stringify([at.field, place.origin, filled.value]))
       if (same !== undefined) return same
-      const sealed = seal(filled.value, { ...this.#place(name, at), origin }, { keys: this.#keys, atMs })
-      return at.field === 'url' ? `${origin} ${sealed}` : sealed
+      const sealed = seal(filled.value, place, { keys: this.#keys, atMs })
+      return at.field === 'url' ? `${hookUrl} ${sealed}` : sealed
     })
   }
 
@@ -135,16 +136,22 @@ export class Definitions {
     return found
   }
 
-  #open(text: string, name: ObjectName, at: Pick<SecretField, 'field' | 'hookUrl'>): string {
+  #open(text: string, name: ObjectName, at: Sent): string {
     return unseal(sealedPart(text, at.field), this.#place(name, at), this.#keys)
   }
 
-  /** `hookUrl` may be the stored form of a URL, which begins with the origin. */
-  #place(name: ObjectName, { field, hookUrl = '' }: Pick<SecretField, 'field' | 'hookUrl'>): SealedPlace {
-    const origin = hookUrl.split(' ')[0] ?? ''
+  /**
+   * `hookUrl` may be the stored form of a URL, which begins with the origin. A text for a token endpoint is
+   * bound to the host of the hook too, because the tokens that it brings are sent there.
+   */
+  #place(name: ObjectName, { field, hookUrl = '', tokenUrl }: Sent): SealedPlace {
+    const hookOrigin = hookUrl.split(' ')[0] ?? ''
+    const origin = tokenUrl === undefined ? hookOrigin : `${hookOrigin} ${originOf(tokenUrl)}`
     return { installation: this.#installation, object: keyOf(name), field, origin }
   }
 }
+
+type Sent = Pick<SecretField, 'field' | 'hookUrl' | 'tokenUrl'>
 
 /** Returns the fields from which a field may keep a value. The next secret becomes the secret. */
 function fieldsOf(field: string): readonly string[] {

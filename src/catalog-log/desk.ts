@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Breath } from '../async/breath.ts'
 import { OneAtATime } from '../async/one-at-a-time.ts'
 import type { Quota } from '../catalog/labels.ts'
 import type { Variables } from '../catalog/variables.ts'
-import { NotWrittenError, type Pen, UnknownOutcomeError } from '../kafka/pen/pen.ts'
+import { NotWrittenError, type Pen, UnknownOutcomeError, usualTransactionMs } from '../kafka/pen/pen.ts'
 import type { PartitionRecords, WrittenRecord } from '../message/records.ts'
 import type { Definitions } from './definitions.ts'
+import { pieceMs } from './entries.ts'
 import type { ObjectDifference } from './difference.ts'
 import { historyRecords } from './history.ts'
 import { type Accepted, type Edit, judge, type Judged } from './judge.ts'
@@ -112,6 +114,8 @@ const doubtful =
 
 /** The most changes in one transaction. */
 const mostAtOnce = 100
+/** How long a transaction may take for each of its objects, and at most, in milliseconds. */
+const transactionMs = { each: 1, most: 15 * 60_000 } as const
 const mostTries = 8
 /** The longest pause before the second try, in milliseconds. It doubles with each further try. */
 const firstPauseMs = 100
@@ -124,6 +128,8 @@ export class CatalogDesk {
   readonly #options: DeskOptions
   readonly #log: CatalogLog
   #waiting: Waiting[] = []
+  /** How long a transaction may take with the pen that is held, in milliseconds. */
+  #transactionMs: number = usualTransactionMs
   /** The changes whose commit may have had no answer, by their ids, and what was read of them. */
   readonly #looked = new Map<string, Written | undefined>()
   readonly #turns = new OneAtATime(() => this.#work())
@@ -166,16 +172,15 @@ export class CatalogDesk {
 
   /** Answers each change of the batch, or puts it back. `batch.open` has those that are neither. */
   async #make(batch: Batch): Promise<void> {
-    const { pen } = this.#options
     let planned: readonly Planned[] = []
     for (let tries = 0; tries < mostTries; tries++) {
       if (tries > 0) await delay(Math.random() * firstPauseMs * 2 ** (tries - 1))
-      if (!pen.isHeld && batch.open.some(({ isDryRun }) => isDryRun !== true)) await pen.take()
+      if (batch.open.some(({ isDryRun }) => isDryRun !== true)) await this.#takePen(batch.open)
       await this.#read()
       const sets = this.#setsOf(planned)
       if (sets !== undefined) return this.#answerFound(planned, sets)
       batch.isDoubtful = false
-      planned = this.#plan(batch.open)
+      planned = await this.#plan(batch.open)
       batch.open = planned.map(({ waiting }) => waiting)
       if (planned.length === 0) return
       try {
@@ -188,6 +193,17 @@ export class CatalogDesk {
     }
     if (batch.isDoubtful) throw new Error('other processes write all the time')
     for (const { resolve } of batch.open) resolve({ ok: false, kind: 'busy' })
+  }
+
+  /** Takes the pen, unless it is held. A change of 100,000 objects needs a longer transaction than others. */
+  async #takePen(changes: readonly Waiting[]): Promise<void> {
+    const { pen } = this.#options
+    const objects = changes.reduce((sum, { edits }) => sum + edits.length, 0)
+    const ofObjects = Math.min(transactionMs.most, objects * transactionMs.each)
+    const neededMs = Math.max(usualTransactionMs, ofObjects)
+    if (pen.isHeld && neededMs === this.#transactionMs) return
+    await pen.take(neededMs)
+    this.#transactionMs = neededMs
   }
 
   /** Answers changes that were found in the topic. Another process may have made one with the same id. */
@@ -221,14 +237,16 @@ export class CatalogDesk {
   }
 
   /**
-   * Judges changes. Answers those that aren't written. A change that another one of the batch may concern is
-   * put back, because it has to be judged after that.
+   * Judges changes, in pieces. Answers those that aren't written. A change that another one of the batch may
+   * concern is put back, because it has to be judged after that.
    */
-  #plan(batch: readonly Waiting[]): readonly Planned[] {
+  async #plan(batch: readonly Waiting[]): Promise<readonly Planned[]> {
+    const breath = new Breath(pieceMs)
     const taken = new Set<string>()
     const planned: Planned[] = []
     const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
+      await breath.take()
       const { edits, once, isDryRun = false } = waiting
       const keys = [...edits.map(({ name }) => keyOf(name)), ...(once === undefined ? [] : [once.changeId])]
       // The rules about sources concern all objects.

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type BatchOperation, ClassicLevel } from 'classic-level'
+import { type ChainedBatch, ClassicLevel } from 'classic-level'
 import { Breath } from '../async/breath.ts'
 import { recordOf } from '../catalog/plain-data.ts'
 import { type KeptRecord, keptHead, keptObject, readHead, readKept } from './kept-record.ts'
+import { pieceMs } from './entries.ts'
 import type { CatalogLog, StoredObject } from './log.ts'
 import { headKey } from './names.ts'
 import type { Head, RecordSeals } from './record.ts'
@@ -34,7 +35,7 @@ const mostAtOnce = 5_000
 const placeKey = 'place'
 const text = { keyEncoding: 'utf8', valueEncoding: 'utf8' } as const
 type Level = ClassicLevel
-type Operation = BatchOperation<Level, string, string>
+type Batch = ChainedBatch<Level, string, string>
 
 /**
  * The copy of a catalog on the disk, in a LevelDB. To write a change takes as long as the change is large. It
@@ -111,20 +112,20 @@ export class DiskCopy {
     { head, next, topicId }: { readonly head: Head; readonly next: number; readonly topicId: string },
   ): Promise<void> {
     const place = { topicId, next, writtenMs: Date.now() }
-    const breath = new Breath()
-    let operations: Operation[] = []
+    const breath = new Breath(pieceMs)
+    let batch: Batch = level.batch()
     if (changes.size > mostAtOnce) await level.del(placeKey)
     for (const [key, object] of changes) {
-      operations.push(object === undefined ? { type: 'del', key } : put(keptObject(this.#seals, object)))
-      if (operations.length >= mostAtOnce) {
-        await level.batch(operations)
-        operations = []
+      if (object === undefined) batch.del(key)
+      else put(batch, keptObject(this.#seals, object))
+      if (batch.length >= mostAtOnce) {
+        await batch.write()
+        batch = level.batch()
       }
       await breath.take()
     }
-    operations.push(put(keptHead(this.#seals, head, next)))
-    operations.push({ type: 'put', key: placeKey, value: JSON.stringify(place) })
-    await level.batch(operations, { sync: true })
+    put(batch, keptHead(this.#seals, head, next))
+    await batch.put(placeKey, JSON.stringify(place)).write({ sync: true })
   }
 
   async #opened<T>(work: (level: Level) => Promise<T>): Promise<T> {
@@ -165,8 +166,8 @@ async function differenceOf(
   return changes
 }
 
-function put({ key, value, revision, mac, offset }: KeptRecord): Operation {
-  return { type: 'put', key, value: `${offset} ${revision} ${mac}\n${value}` }
+function put(batch: Batch, { key, value, revision, mac, offset }: KeptRecord): void {
+  batch.put(key, `${offset} ${revision} ${mac}\n${value}`)
 }
 
 function readLine(key: string, line: string): KeptRecord {

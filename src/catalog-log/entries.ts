@@ -1,7 +1,8 @@
 import { Breath } from '../async/breath.ts'
+import { inPieces, type Pieces } from '../async/pieces.ts'
 import { type Catalog, createCatalog, type Destination, type Source } from '../catalog/catalog.ts'
 import { formatFaults } from '../catalog/fault.ts'
-import { nextCatalog } from '../catalog/next-catalog.ts'
+import { nextCatalog, withVersions } from '../catalog/next-catalog.ts'
 import { parseCatalogData } from '../catalog/parse.ts'
 import { listOf } from '../catalog/plain-data.ts'
 import type { Definition, Definitions } from './definitions.ts'
@@ -37,11 +38,8 @@ export class Entries {
   all(log: CatalogLog): Catalog {
     const sources = this.#built(parsedSources, log.of('source'))
     const destinations = this.#built(parsedDestinations, log.of('destination'))
-    return createCatalog(
-      [...sources.values()],
-      [...destinations.values()],
-      versionOf(log.head?.revision ?? 0),
-    )
+    const version = versionOf(log.head?.revision ?? 0)
+    return withVersions(createCatalog([...sources.values()], [...destinations.values()], version))
   }
 
   /**
@@ -50,7 +48,7 @@ export class Entries {
    */
   async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)
-    const last = lastOf(sets)
+    const last = await inPieces(lastOf(sets), pieceMs)
     for (const [key, { object }] of last) if (object === undefined) this.#unusable.delete(key)
     const sources = await this.#patch(parsedSources, 'source', last)
     const destinations = await this.#patch(parsedDestinations, 'destination', last)
@@ -66,9 +64,9 @@ export class Entries {
     const gone = ofKind.flatMap(({ name, object }) => (object === undefined ? [name.id] : []))
     const patch = new Map<string, T | undefined>(gone.map((id) => [id, undefined]))
     const objects = ofKind.flatMap(({ object }) => object ?? [])
-    const breath = new Breath()
-    for (let at = 0; at < objects.length; at += atOnce) {
-      for (const [id, entry] of this.#built(parse, objects.slice(at, at + atOnce))) patch.set(id, entry)
+    const breath = new Breath(pieceMs)
+    for (let at = 0; at < objects.length; at += inPiece) {
+      for (const [id, entry] of this.#built(parse, objects.slice(at, at + inPiece))) patch.set(id, entry)
       await breath.take()
     }
     return patch
@@ -77,8 +75,8 @@ export class Entries {
   /** Makes the entries of objects of one kind, by id. Leaves out those that can't be used, and tells them. */
   #built<T>(parse: Parse<T>, objects: readonly StoredObject[]): ReadonlyMap<string, T> {
     const built = new Map<string, T>()
-    for (let at = 0; at < objects.length; at += atOnce) {
-      const some = objects.slice(at, at + atOnce)
+    for (let at = 0; at < objects.length; at += together) {
+      const some = objects.slice(at, at + together)
       // A faulty one must not take the others with it.
       if (!this.#build(parse, some, built)) for (const one of some) this.#build(parse, [one], built)
     }
@@ -110,7 +108,14 @@ export class Entries {
 }
 
 /** To parse objects together takes half as long as one by one. */
-const atOnce = 16
+const together = 16
+/** The objects that are parsed together while others wait: about a millisecond. */
+const inPiece = 4
+/**
+ * How long changes of the catalog keep a process from other work, in milliseconds. On a machine with more
+ * work than processors, a piece takes several times as long.
+ */
+export const pieceMs = 2
 
 /** Parses plain definitions of one kind. Throws if one has a fault. */
 type Parse<T> = (plains: readonly Definition[], topic: string) => ReadonlyMap<string, T>
@@ -136,11 +141,17 @@ function parsed(
 type LastOf = { readonly name: ObjectName; readonly object: StoredObject | undefined }
 
 /** Returns what change sets make of each entry in the end, by key. `undefined`: it is removed. */
-function lastOf(sets: readonly ChangeSet[]): ReadonlyMap<string, LastOf> {
+function* lastOf(sets: readonly ChangeSet[]): Pieces<ReadonlyMap<string, LastOf>> {
   const last = new Map<string, LastOf>()
   for (const { put, removed } of sets) {
-    for (const name of removed.filter(isEntry)) last.set(keyOf(name), { name, object: undefined })
-    for (const object of put.filter(isEntry)) last.set(keyOf(object), { name: object, object })
+    for (const name of removed) {
+      if (isEntry(name)) last.set(keyOf(name), { name, object: undefined })
+      yield
+    }
+    for (const object of put) {
+      if (isEntry(object)) last.set(keyOf(object), { name: object, object })
+      yield
+    }
   }
   return last
 }

@@ -171,9 +171,11 @@ function hasNewHost(
 
 /** Returns the hosts of a definition, stored or plain. */
 function hostsOf(definition: Definition = {}): readonly string[] {
-  return listOf(definition['hooks']).map((hook) => {
-    const url = String(recordOf(hook)['url'])
-    return URL.parse(url.split(' ')[0] ?? '')?.host ?? url
+  return listOf(definition['hooks']).flatMap((hook) => {
+    const { url, login } = recordOf(hook)
+    const { tokenUrl } = recordOf(login)
+    const urls = typeof tokenUrl === 'string' ? [String(url), tokenUrl] : [String(url)]
+    return urls.map((one) => URL.parse(one.split(' ')[0] ?? '')?.host ?? one)
   })
 }
 

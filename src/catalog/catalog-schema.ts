@@ -3,6 +3,11 @@ import { messageKinds } from '../message/message-schemas.ts'
 import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { idPattern } from './entry-id.ts'
+import { loginSchema } from './features/hook-login.ts'
+import { tlsSchema } from './features/hook-tls.ts'
+import { signingKeysSchema } from './features/signing-keys.ts'
+import { timeoutExpected, timeoutPattern } from './features/request-timeout.ts'
+import { batchDefaults, batchLimits, batchWaitExpected, batchWaitPattern } from './features/batch.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
 import {
   labelKeyExpected,
@@ -122,6 +127,8 @@ const hook = Type.Object(
         },
       ),
     ),
+    login: Type.Optional(loginSchema),
+    tls: Type.Optional(tlsSchema),
   },
   { additionalProperties: false, description: 'A URL to which messages are posted.' },
 )
@@ -216,6 +223,7 @@ const destination = Type.Object(
                 'true: requests also have webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks). If the secret begins with whsec_, the key is the rest of it, decoded from base64. Otherwise, the key is the UTF-8 bytes of the secret.',
             }),
           ),
+          ed25519: Type.Optional(signingKeysSchema),
         },
         {
           additionalProperties: false,
@@ -266,12 +274,62 @@ const destination = Type.Object(
         },
       ),
     ),
+    timeout: Type.Optional(
+      Type.String({
+        pattern: timeoutPattern,
+        description: `The time within which the head of an answer has to come: ${timeoutExpected}. Absent, or longer than the setting delivery.timeout: the setting applies.`,
+        examples: ['2s'],
+      }),
+    ),
     autoPause: Type.Optional(
       Type.String({
         pattern: autoPausePattern,
         description: `The time for which all URLs must fail before Sluice pauses the destination: ${autoPauseExpected}. off: Sluice never pauses it. Absent: the setting notices.autoPause applies.`,
         examples: ['120h', 'off'],
       }),
+    ),
+    batch: Type.Optional(
+      Type.Object(
+        {
+          maxMessages: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: batchLimits.maxMessages,
+              default: batchDefaults.maxMessages,
+              description: 'The most messages of a request.',
+            }),
+          ),
+          maxBytes: Type.Optional(
+            Type.Integer({
+              minimum: 1_024,
+              maximum: batchLimits.maxBytes,
+              default: batchDefaults.maxBytes,
+              description: "The most bytes of a request's body. A larger message is sent alone.",
+            }),
+          ),
+          maxWait: Type.Optional(
+            Type.String({
+              pattern: batchWaitPattern,
+              default: batchDefaults.maxWait,
+              description: `The longest time that a message waits for others: ${batchWaitExpected}. What has waited in the queue of the destination waits no longer.`,
+              examples: ['50ms', '2s'],
+            }),
+          ),
+          format: Type.Optional(
+            Type.Enum(['json', 'ndjson'], {
+              default: 'json',
+              description:
+                'How the messages are written. json: an array (application/json). ndjson: a line for each message (application/x-ndjson).',
+            }),
+          ),
+        },
+        {
+          additionalProperties: false,
+          description:
+            'How messages are sent together, in one request that is signed as a whole. {}: with the defaults. Absent: each message has a request of its own. rateLimit and maxInFlight count requests, and so batches.',
+          examples: [{ maxMessages: 100, maxWait: '200ms' }],
+        },
+      ),
     ),
     labels,
     hooks: Type.Array(hook, {

@@ -1,5 +1,8 @@
 import isEqual from 'fast-deep-equal'
 import type { MessageFilter } from '../message/message-filter.ts'
+import type { HookLogin } from './features/hook-login.ts'
+import type { HookTls } from './features/hook-tls.ts'
+import type { Batch } from './features/batch.ts'
 import type { Labels } from './labels.ts'
 
 /** The kind of a source's records: Segment messages, or changes of audiences and computed traits. */
@@ -58,6 +61,10 @@ export type Hook = {
   readonly path: string
   /** The names and values of the headers, in the order and the spelling of the catalog. */
   readonly headers: readonly (readonly [name: string, value: string])[]
+  /** How requests log in, beside their headers. It must never be logged. */
+  readonly login?: HookLogin
+  /** The client certificate, and the authorities that are trusted. It must never be logged. */
+  readonly tls?: HookTls
 }
 
 /**
@@ -94,6 +101,11 @@ export type Destination = {
    * a `sharedSecret`.
    */
   readonly standardWebhooks: boolean
+  /**
+   * Private keys of Ed25519. Requests are signed with each of them, in addition to the secrets. They must
+   * never be logged.
+   */
+  readonly signingKeys?: readonly string[] | undefined
   readonly strategy: Strategy
   /** The most deliveries to this destination that may be in flight in one process. */
   readonly maxInFlight: number
@@ -108,11 +120,18 @@ export type Destination = {
    */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
   /**
+   * The deadline of a request, in milliseconds. `undefined`, or longer than `delivery.timeout`: that setting
+   * applies.
+   */
+  readonly timeoutMs?: number | undefined
+  /**
    * The time for which all URLs must fail before the destination is paused automatically, in milliseconds. 0:
    * the destination is never paused automatically. `undefined`: the setting `notices.autoPause` applies.
    */
   readonly autoPauseMs?: number | undefined
   readonly labels?: Labels
+  /** How messages are sent together. `undefined`: each has a request of its own. */
+  readonly batch?: Batch | undefined
   /** The hooks, one to five. */
   readonly hooks: readonly Hook[]
 }

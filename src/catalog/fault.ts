@@ -26,6 +26,8 @@ export type Fault = {
   readonly variable?: string | undefined
   /** True if the value of this variable has to be a URL or its beginning. */
   readonly isUrl?: boolean | undefined
+  /** True if the value of this variable has to be a certificate or a key in PEM. */
+  readonly isPem?: boolean | undefined
 }
 
 /** Returns a fault that has no place in the text. */

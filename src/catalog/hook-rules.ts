@@ -22,6 +22,8 @@ export type Breach = {
   readonly variable?: string
   /** True if the value of this variable has to be a URL or its beginning. */
   readonly isUrl?: boolean
+  /** True if the value of this variable has to be a certificate or a key in PEM. */
+  readonly isPem?: boolean
 }
 
 export type HookUrl = {
@@ -91,7 +93,7 @@ function spellingBreaches(text: string): readonly Breach[] {
     return breaches
   }
   if (authority.includes('@')) {
-    refuse('has a user name or password', 'remove it, and set an Authorization header instead')
+    refuse('has a user name or password', 'remove it, and write a login of the kind basic instead')
   }
   const port = Number(/:(\d+)$/.exec(authority)?.[1] ?? 1)
   if (port < 1 || port > 65_535) refuse('has a port out of range', 'write a port from 1 to 65535')

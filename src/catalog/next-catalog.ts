@@ -1,4 +1,5 @@
 import type { Catalog, Destination, DestinationState, Source } from './catalog.ts'
+import { VersionedMap } from './versioned-map.ts'
 
 /** Entries by id that take the place of those of an earlier catalog. `undefined`: the entry is removed. */
 export type CatalogPatch = {
@@ -18,16 +19,30 @@ const origins = new WeakMap<
 >()
 
 /**
+ * Returns the same catalog with maps of which `nextCatalog` makes the next version at little cost. Without
+ * this, the first change takes as long as the catalog is large.
+ */
+export function withVersions({ sources, destinations, destinationsBySource, version }: Catalog): Catalog {
+  return {
+    sources: VersionedMap.of(sources),
+    destinations: VersionedMap.of(destinations),
+    destinationsBySource: VersionedMap.of(destinationsBySource),
+    version,
+  }
+}
+
+/**
  * Makes the next catalog from the present one. This takes as long as the patch is large, and not as the
  * catalog: only the lists of destinations of the sources concerned are made anew.
  */
 export function nextCatalog(before: Catalog, patch: CatalogPatch, version: string): Catalog {
-  const sources = patched(before.sources, patch.sources)
-  const destinations = patched(before.destinations, patch.destinations)
+  const sources = VersionedMap.of(before.sources).with(patch.sources)
+  const destinations = VersionedMap.of(before.destinations).with(patch.destinations)
+  const lists = listsOf(before, patch, destinations)
   const catalog = {
     sources,
     destinations,
-    destinationsBySource: patched(before.destinationsBySource, listsOf(before, patch, destinations)),
+    destinationsBySource: VersionedMap.of(before.destinationsBySource).with(lists),
     version,
   }
   const difference = {
@@ -110,6 +125,12 @@ function connectedTo(sourceId: string, destinations: Catalog['destinations']): r
 }
 
 /**
+ * The places of the destinations in the last version of a list, by id. A list without an entry isn't the last
+ * version, or lost destinations, or was never changed.
+ */
+const placesIn = new WeakMap<readonly Destination[], Map<string, number>>()
+
+/**
  * Returns the list of a source with changed destinations. They keep their places, and new ones come last. Few
  * changes are looked for one by one: comparing objects is much faster than looking each one up by its id.
  */
@@ -119,97 +140,30 @@ function listWith(
   { changed, before }: { readonly changed: CatalogPatch['destinations']; readonly before: Catalog },
 ): readonly Destination[] {
   const next: (Destination | undefined)[] = [...list]
-  const places = changed.size > mostSought ? new Map(list.map((one, place) => [one, place])) : undefined
+  const places = placesIn.get(list) ?? (changed.size > mostSought ? placesOf(list) : undefined)
   let isShorter = false
   for (const [id, now] of changed) {
     const was = before.destinations.get(id)
-    const place = was === undefined ? -1 : (places?.get(was) ?? (places ? -1 : list.indexOf(was)))
+    const place = was === undefined ? -1 : (places?.get(id) ?? (places ? -1 : list.indexOf(was)))
     const isConnected = now?.sources.includes(sourceId) === true
     if (place >= 0) next[place] = isConnected ? now : undefined
-    else if (isConnected) next.push(now)
+    else if (isConnected) {
+      places?.set(id, next.length)
+      next.push(now)
+    }
     if (place >= 0 && !isConnected) isShorter = true
   }
+  placesIn.delete(list)
+  if (isShorter) return next.filter((one) => one !== undefined)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has no gaps
-  return isShorter ? next.filter((one) => one !== undefined) : (next as readonly Destination[])
+  const made = next as readonly Destination[]
+  if (places !== undefined) placesIn.set(made, places)
+  return made
+}
+
+function placesOf(list: readonly Destination[]): Map<string, number> {
+  return new Map(list.map(({ id }, place) => [id, place]))
 }
 
 /** The most changes that are looked for one by one in the list of a source. */
-const mostSought = 100
-
-/**
- * A map of which a few values are others than in an earlier map. `undefined`: the key isn't there any more.
- */
-type Patch<V> = ReadonlyMap<string, V | undefined>
-
-/**
- * A map may have so many changed keys beside an earlier map. Each further version copies them, and a whole
- * map is made once there are more. With 100,000 entries, both together cost least at about their square root.
- */
-const mostPatched = 256
-
-/**
- * Returns a map with some other values. The time that this takes depends on the number of changes, and not on
- * the size of the map. A changed key keeps its place, and a new one comes last.
- */
-function patched<V>(before: ReadonlyMap<string, V>, changes: Patch<V>): ReadonlyMap<string, V> {
-  if (changes.size === 0) return before
-  const whole = before instanceof PatchedMap ? before.whole : before
-  const patch = new Map(before instanceof PatchedMap ? before.patch : [])
-  for (const [key, value] of changes) {
-    // A key that was removed comes last if it is added again.
-    if (patch.has(key) && patch.get(key) === undefined && !whole.has(key)) patch.delete(key)
-    patch.set(key, value)
-  }
-  const map = new PatchedMap(whole, patch)
-  return patch.size > mostPatched ? new Map(map) : map
-}
-
-class PatchedMap<V> implements ReadonlyMap<string, V> {
-  readonly whole: ReadonlyMap<string, V>
-  readonly patch: Patch<V>
-  readonly size: number
-
-  constructor(whole: ReadonlyMap<string, V>, patch: Patch<V>) {
-    this.whole = whole
-    this.patch = patch
-    let { size } = whole
-    for (const [key, value] of patch) size += Number(value !== undefined) - Number(whole.has(key))
-    this.size = size
-  }
-
-  get(key: string): V | undefined {
-    const changed = this.patch.get(key)
-    return changed !== undefined || this.patch.has(key) ? changed : this.whole.get(key)
-  }
-
-  has(key: string): boolean {
-    return this.get(key) !== undefined
-  }
-
-  *entries(): MapIterator<[string, V]> {
-    for (const [key, value] of this.whole) {
-      if (!this.patch.has(key)) yield [key, value]
-      else {
-        const changed = this.patch.get(key)
-        if (changed !== undefined) yield [key, changed]
-      }
-    }
-    for (const [key, value] of this.patch) if (value !== undefined && !this.whole.has(key)) yield [key, value]
-  }
-
-  *keys(): MapIterator<string> {
-    for (const [key] of this.entries()) yield key
-  }
-
-  *values(): MapIterator<V> {
-    for (const [, value] of this.entries()) yield value
-  }
-
-  [Symbol.iterator](): MapIterator<[string, V]> {
-    return this.entries()
-  }
-
-  forEach(callback: (value: V, key: string, map: ReadonlyMap<string, V>) => void): void {
-    for (const [key, value] of this.entries()) callback(value, key, this)
-  }
-}
+const mostSought = 20

@@ -5,7 +5,11 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { idAt } from './entry-id.ts'
+import { readBatch } from './features/batch.ts'
 import { checkDefinition } from './schema-faults.ts'
+import { buildLogin } from './features/hook-login.ts'
+import { buildTls } from './features/hook-tls.ts'
+import { readTimeout } from './features/request-timeout.ts'
 import { formatPath, maxFaults, type Fault, type Path } from './fault.ts'
 import { type ExpectedCounts, isEmptyDocument } from './expected.ts'
 import type { Breach } from './hook-rules.ts'
@@ -187,7 +191,7 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),
       sharedSecretEndsAtMs:
         rest.sharedSecretEndsAt === undefined ? undefined : parseTimestamp(rest.sharedSecretEndsAt),
-      standardWebhooks: signing?.standardWebhooks ?? false,
+      ...signingOf(signing, variables),
       strategy,
       maxInFlight: maxInFlight ?? 64,
       maxInFlightSick: maxInFlight,
@@ -195,8 +199,10 @@ function build(definition: CatalogDefinition, variables: Variables, version: str
         perSecond: rateLimit.perSecond,
         burst: rateLimit.burst ?? Math.max(1, Math.ceil(rateLimit.perSecond)),
       },
+      ...(rest.timeout !== undefined && { timeoutMs: readTimeout(rest.timeout) }),
       autoPauseMs: rest.autoPause === undefined ? undefined : readAutoPause(rest.autoPause),
       ...(rest.labels && { labels: rest.labels }),
+      ...(rest.batch && { batch: readBatch(rest.batch) }),
       hooks: rest.hooks.map((hook) => buildHook(hook, variables)),
     }),
   )
@@ -211,20 +217,43 @@ function filterOf({
   return { types, events, ...(historical === false && { historical }) }
 }
 
+function signingOf(
+  {
+    standardWebhooks = false,
+    ed25519,
+  }: NonNullable<CatalogDefinition['destinations'][number]['signing']> = {},
+  variables: Variables,
+): Pick<Destination, 'standardWebhooks' | 'signingKeys'> {
+  return {
+    standardWebhooks,
+    ...(ed25519 && { signingKeys: ed25519.map((key) => filledIn(key, variables)) }),
+  }
+}
+
 function buildHook(
-  { url: text, id, headers = {} }: CatalogDefinition['destinations'][number]['hooks'][number],
+  { url: text, id, headers = {}, login, tls }: CatalogDefinition['destinations'][number]['hooks'][number],
   variables: Variables,
 ): Hook {
   const read = readHookUrl(text, variables)
   if (!read.ok) throw new Error('a URL was read that its rules refuse')
   const { url, origin, path } = read
+  const filled = (value: string): string => filledIn(value, variables)
   return {
     id: id ?? read.id,
     url,
     origin,
     path,
-    headers: Object.entries(headers).map(([name, value]) => [name, filledIn(value, variables)]),
+    headers: Object.entries(headers).map(([name, value]) => [name, filled(value)]),
+    ...(login && { login: buildLogin(login, { filled, placeOf }) }),
+    ...(tls && { tls: buildTls(tls, filled) }),
   }
+}
+
+/** Reads a URL without variables that has no fault. */
+function placeOf(text: string): Pick<Hook, 'origin' | 'path'> {
+  const read = readHookUrl(text, {})
+  if (!read.ok) throw new Error('a URL was read that its rules refuse')
+  return { origin: read.origin, path: read.path }
 }
 
 function filledIn(text: string, variables: Variables): string {
@@ -252,7 +281,7 @@ class FaultList implements FaultSink {
     return this.#faults.length === 0
   }
 
-  add(path: Path, { problem, advice, variable, isUrl }: Breach, of: 'key' | 'value' = 'value'): void {
+  add(path: Path, { problem, advice, ...lacking }: Breach, of: 'key' | 'value' = 'value'): void {
     this.#count++
     if (this.#count > maxFaults) return
     const { line, column } = this.#place?.(path, of) ?? { line: undefined, column: undefined }
@@ -260,7 +289,7 @@ class FaultList implements FaultSink {
     this.#paths.add(formatted)
     const id = idAt(this.#root, path)
     const place = { file: this.#file, line, column, path: formatted, ...(id !== undefined && { id }) }
-    this.#faults.push({ ...place, problem, advice, ...(variable !== undefined && { variable, isUrl }) })
+    this.#faults.push({ ...place, problem, advice, ...(lacking.variable !== undefined && lacking) })
   }
 
   has(path: Path): boolean {

@@ -1,11 +1,16 @@
 import type { AddressPolicy } from '../address/policy.ts'
 import { autoPauseBreach } from './auto-pause.ts'
+import { batchWaitBreach } from './features/batch.ts'
 import { expectBreaches } from './expected.ts'
+import { checkLogin } from './features/hook-login.ts'
+import { checkTls, unknownPem } from './features/hook-tls.ts'
+import { publicKeysOf, signingKeyBreach } from './features/signing-keys.ts'
+import { timeoutBreach } from './features/request-timeout.ts'
 import type { Path } from './fault.ts'
 import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from './hook-rules.ts'
 import { readHookUrl } from './hook-url.ts'
 import { hostBreach } from './host-rules.ts'
-import { isString, listOf, recordOf } from './plain-data.ts'
+import { isRecord, isString, listOf, recordOf } from './plain-data.ts'
 import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, literalVariables, type Variables } from './variables.ts'
 
@@ -61,6 +66,14 @@ export function checkRules(
     const autoPausePath = [...path, 'autoPause']
     const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
     if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
+    const timeoutPath = [...path, 'timeout']
+    const badTimeout = faults.has(timeoutPath) ? undefined : timeoutBreach(destination['timeout'])
+    if (badTimeout !== undefined) faults.add(timeoutPath, badTimeout)
+    const batchPath = [...path, 'batch', 'maxWait']
+    const wait = faults.has(batchPath)
+      ? undefined
+      : batchWaitBreach(recordOf(destination['batch'])['maxWait'])
+    if (wait !== undefined) faults.add(batchPath, wait)
     checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
 }
@@ -180,6 +193,7 @@ function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>
   const { faults } = check
   const { sharedSecret, nextSharedSecret, sharedSecretEndsAt, signing } = destination
   const isStandard = recordOf(signing)['standardWebhooks'] === true
+  checkSigningKeys([...path, 'signing', 'ed25519'], listOf(recordOf(signing)['ed25519']), check)
   const rule = (secret: string) =>
     secretBreach(secret) ?? (isStandard ? standardSecretBreach(secret) : undefined)
   const nextPath = [...path, 'nextSharedSecret']
@@ -212,6 +226,25 @@ function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>
   }
 }
 
+/**
+ * Checks the private keys of a destination. No key may be there twice, because its signature would be too.
+ */
+function checkSigningKeys(path: Path, keys: readonly unknown[], check: Check): void {
+  const known = new Set<string>()
+  for (const [index, key] of keys.entries()) {
+    const at = [...path, index]
+    const text = check.faults.has(at)
+      ? undefined
+      : checkFilledIn(at, key, signingKeyBreach, { ...check, isPem: true })
+    if (text === undefined || text === unknownPem || check.faults.has(at)) continue
+    const [publicKey] = publicKeysOf([text])
+    if (publicKey === undefined) continue
+    if (known.has(publicKey.id))
+      check.faults.add(at, { problem: 'is a key that is listed before', advice: 'remove one of the two' })
+    known.add(publicKey.id)
+  }
+}
+
 function checkHooks(path: Path, hooks: readonly Entry[], check: Check): void {
   const { faults, policy, variables } = check
   const ids = new Map<string, string>()
@@ -223,6 +256,7 @@ function checkHooks(path: Path, hooks: readonly Entry[], check: Check): void {
     const refused = url?.ok === true && policy !== undefined ? hostBreach(url.origin, policy) : undefined
     if (refused !== undefined) faults.add(urlPath, refused)
     checkHeaders([...path, index, 'headers'], hook['headers'], check)
+    checkFeatures([...path, index], hook, url?.ok === true ? url.origin : undefined, check)
 
     const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? url.id : undefined
     if (id === undefined) continue
@@ -237,6 +271,45 @@ function checkHooks(path: Path, hooks: readonly Entry[], check: Check): void {
     }
     ids.set(id, url?.ok === true ? url.url : '')
   }
+}
+
+/** Checks how the requests of a hook log in, and whom they trust. `origin`: of its URL, if it is known. */
+function checkFeatures(
+  path: Path,
+  hook: Readonly<Record<string, unknown>>,
+  origin: string | undefined,
+  check: Check,
+): void {
+  const { login, tls, headers } = hook
+  if (login === undefined && tls === undefined) return
+  const ofHook = {
+    isSecure: origin?.startsWith('https:'),
+    add: (keys: readonly string[], breach: Breach): void => {
+      if (!check.faults.has([...path, ...keys])) check.faults.add([...path, ...keys], breach)
+    },
+    text: (
+      keys: readonly string[],
+      value: unknown,
+      rule: (text: string) => Breach | undefined,
+      of: Pick<Breach, 'isPem'> = {},
+    ): string | undefined => {
+      const at = [...path, ...keys]
+      const filled = check.faults.has(at) ? undefined : checkFilledIn(at, value, rule, { ...check, ...of })
+      return check.faults.has(at) ? undefined : filled
+    },
+    url: (keys: readonly string[], value: unknown): void => {
+      const at = [...path, ...keys]
+      if (!isString(value) || check.faults.has(at)) return
+      const read = readHookUrl(value, {})
+      for (const breach of read.ok ? [] : read.breaches) check.faults.add(at, breach)
+      const refused =
+        read.ok && check.policy !== undefined ? hostBreach(read.origin, check.policy) : undefined
+      if (refused !== undefined) check.faults.add(at, refused)
+    },
+  }
+  const names = Object.keys(recordOf(headers)).map((name) => name.toLowerCase())
+  if (isRecord(login)) checkLogin(login, names.includes('authorization'), ofHook)
+  if (isRecord(tls)) checkTls(tls, ofHook)
 }
 
 function checkHeaders(path: Path, value: unknown, check: Check): void {
@@ -265,12 +338,12 @@ function checkFilledIn(
   path: Path,
   text: unknown,
   rule: (value: string) => Breach | undefined,
-  { faults, variables }: Check,
+  { faults, variables, isPem = false }: Check & Pick<Breach, 'isPem'>,
 ): string | undefined {
   if (!isString(text)) return undefined
   const filled = fillIn(text, variables)
   if (!filled.ok) {
-    for (const breach of filled.breaches) faults.add(path, breach)
+    for (const breach of filled.breaches) faults.add(path, isPem ? { ...breach, isPem } : breach)
     return undefined
   }
   const breach = rule(filled.value)

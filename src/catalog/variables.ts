@@ -1,4 +1,5 @@
 import type { Path } from './fault.ts'
+import { secretLoginFields } from './features/hook-login.ts'
 import type { Breach } from './hook-rules.ts'
 import { isRecord } from './plain-data.ts'
 
@@ -57,7 +58,7 @@ export function namesVariable(text: string): boolean {
 const breach: Breach = {
   problem: 'names a variable, and is used as it is written here',
   advice:
-    'write the value itself: ${CATALOG_X} is filled in only in url, in the values of headers, in sharedSecret, nextSharedSecret and serverKeys',
+    'write the value itself: ${CATALOG_X} is filled in only in url, in the values of headers, in the secrets of login, in tls, signing.ed25519, sharedSecret, nextSharedSecret and serverKeys',
 }
 
 /**
@@ -89,9 +90,13 @@ export function literalVariables(root: unknown): readonly (readonly [Path, Breac
   }
 }
 
-function isFilledIn([list, , key, , keyOfHook]: Path): boolean {
+function isFilledIn([list, , key, keyOfField, keyOfHook, keyOfLogin]: Path): boolean {
   if (list === 'sources') return key === 'serverKeys'
   if (list !== 'destinations') return false
-  if (key === 'hooks') return keyOfHook === 'url' || keyOfHook === 'headers'
+  if (key === 'hooks') {
+    if (keyOfHook === 'login') return secretLoginFields.some((field) => field === keyOfLogin)
+    return keyOfHook === 'url' || keyOfHook === 'headers' || keyOfHook === 'tls'
+  }
+  if (key === 'signing') return keyOfField === 'ed25519'
   return key === 'sharedSecret' || key === 'nextSharedSecret'
 }

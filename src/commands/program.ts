@@ -16,6 +16,8 @@ import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
 import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
+import { addSigningKeyCommand } from './signing-key-command.ts'
+import { completeIds } from './complete-ids.ts'
 import { addStatusCommand } from './status-command.ts'
 import { createTools, type Surroundings, writeError } from './command/tools.ts'
 import { addTokenCommands } from './token-commands.ts'
@@ -46,12 +48,15 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addReplayCommands(tools)
   addSourceCommands(tools)
   addDestinationCommands(tools)
+  addSigningKeyCommand(tools)
   addAdminCommands(tools)
   addConsoleCommand(tools)
   addTokenCommands(tools)
   addConfigCommand(tools)
-  completion(program, { completionCommandName: 'completion' })
+  const completed = completion(program, { completionCommandName: 'completion' })
   try {
+    if (args[0] === 'complete' && args[1] === '--')
+      await completeIds(completed, args.slice(2), () => tools.configOf({}).config)
     answerNames(program, args)
     await program.parseAsync()
   } catch (error) {

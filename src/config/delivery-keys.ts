@@ -75,6 +75,13 @@ export const deliveryKeys = {
       description:
         'Whether deliveries that only wait for their turn join a queue of their destination in the topic `waiting`. `false`: they wait on the retry topics, as in versions without these queues, and what is in the queues is still delivered. Set it to `false`, and wait until `sluice_waiting_messages` is 0, before you go back to such a version.',
     }),
+    loginWait: duration({
+      default: 72 * HOUR,
+      min: MINUTE,
+      max: 27 * 24 * HOUR,
+      description:
+        'How long a message waits in the queue of its destination while no token can be had to log in with (`login` of the kind `oauth2` in the catalog). It counts no try meanwhile. After this time, it becomes a dead letter (`login_failed`).',
+    }),
     stopOnGone: boolean({
       default: true,
       description:

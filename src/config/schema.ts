@@ -75,7 +75,7 @@ const configTable = {
     file: text({
       default: 'catalog.yaml',
       description:
-        'The file of sources and destinations, as YAML or JSON. Sluice reads JSON ten times as fast, so use JSON for more than a thousand destinations. An edit takes effect within a second, plus the time to read the file. If an edit has a fault, Sluice refuses the whole edit.',
+        'The file of sources and destinations, as YAML or JSON. Sluice reads JSON ten times as fast, so use JSON for more than a thousand destinations. An edit takes effect within a second, plus the time to read the file. If an edit has a fault, Sluice refuses the whole edit. It may also be a folder with a file for each destination: a file with a fault refuses only itself (docs/catalog.md).',
     }),
     variablesFolder: optionalText({
       description:

@@ -346,6 +346,8 @@ function errorOf(outcome: Outcome): string {
       return outcome.code
     case 'address':
       return outcome.address
+    case 'login':
+      return outcome.detail
     case 'answer':
     case 'timeout':
     case 'request':

@@ -28,6 +28,7 @@ export const logOutcomes = [
   'address',
   'request',
   'files',
+  'login',
 ] as const
 export type LogOutcome = (typeof logOutcomes)[number]
 

@@ -4,13 +4,18 @@ import type { Outcome } from './outcomes/outcome.ts'
 /**
  * Returns what can be done about the outcome of a request, for the person who operates Sluice or the
  * endpoint. Returns `undefined` for a success. `timeoutMs`: the deadline of the request, in milliseconds.
+ * `timeoutOf`: where it is set.
  */
-export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefined {
+export function adviceOn(
+  outcome: Outcome,
+  timeoutMs: number,
+  timeoutOf = 'delivery.timeout',
+): string | undefined {
   switch (outcome.kind) {
     case 'answer':
       return adviceOnStatus(outcome.status)
     case 'timeout':
-      return `No answer came within ${timeoutMs} ms (delivery.timeout). The endpoint should answer first and work afterwards. If many requests time out, Sluice makes fewer at once. If the request didn't reach the endpoint, a firewall between Sluice and the endpoint may drop packets.`
+      return `No answer came within ${timeoutMs} ms (${timeoutOf}). The endpoint should answer first and work afterwards. If many requests time out, Sluice makes fewer at once. If the request didn't reach the endpoint, a firewall between Sluice and the endpoint may drop packets.`
     case 'connection':
       return adviceOnConnection(outcome.code)
     case 'dns':
@@ -23,6 +28,8 @@ export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefine
       return adviceOnCertificate(outcome.code)
     case 'address':
       return 'Sluice or its proxy sends nothing to this address, because it is not public. If the address is yours, add it to delivery.allowAddresses, and allow it at the proxy if there is one. localhost has two addresses: 127.0.0.1 and ::1.'
+    case 'login':
+      return 'There was no token to log in with. Check tokenUrl, clientId, clientSecret and scope in the login of the hook, and the token endpoint. If its address is private and yours, add it to delivery.allowAddresses. A worker would let the message wait, and count no try.'
     case 'request':
       return 'Correct the hook in the catalog.'
   }
@@ -36,14 +43,14 @@ function adviceOnStatus(status: number): string | undefined {
 }
 
 const unauthorized =
-  "The endpoint refuses the signature or a header. Compare the endpoint's secret with sharedSecret, and check the headers of the hook."
+  "The endpoint refuses the signature or a header. Compare the endpoint's secret with sharedSecret, and check the headers and the login of the hook."
 const notFound = 'The endpoint has nothing at this path. Check the url of the hook.'
 const notYet = 'The endpoint refuses the request for the moment. Its answer or its own log says why.'
 
 const clientErrors: Readonly<Record<number, string>> = {
   401: unauthorized,
   // Apache answers 403 if it would ask for a client certificate after a handshake of TLS 1.3.
-  403: `${unauthorized} If it refuses every request, look at its list of allowed addresses, and whether it asks for a client certificate after the handshake (Apache says "Post-Handshake Authentication"): Sluice has none, not even for a server that only offers to take one.`,
+  403: `${unauthorized} If it refuses every request, look at its list of allowed addresses, and whether it asks for a client certificate after the handshake (Apache says "Post-Handshake Authentication"): Sluice shows one only during the handshake (tls.certificate of the hook).`,
   404: notFound,
   405: 'The endpoint accepts no POST at this path. Check the url of the hook.',
   408: 'The endpoint says that the request came too slowly. Check the network between Sluice and the endpoint.',
@@ -85,7 +92,7 @@ function adviceOnConnection(code: string): string {
   if (code.startsWith('HPE_') || code === 'SLUICE_ANSWER_NOT_HTTP')
     return 'The answer is not HTTP/1.1. If the port expects TLS, begin the url with https.'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO')
-    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, there are three likely causes: the endpoint demands a client certificate (also an optional one, for which it renegotiates: Sluice never does), does not know the name of the host, or supports only old versions and ciphers of TLS.'
+    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, there are three likely causes: the endpoint demands a client certificate (set tls.certificate of the hook, or renew it; a server for which it renegotiates is out of reach), does not know the name of the host, or supports only old versions and ciphers of TLS.'
   if (code === 'CONNECT_403')
     return 'The rules of the proxy forbid the connection. Many proxies, such as Squid, allow CONNECT only to port 443: allow the port of the url too (Squid: SSL_ports). The log of the proxy says why.'
   if (/^CONNECT_\d+$/.test(code) || targetErrors.has(code) || squidTargetErrors.has(code))
@@ -108,7 +115,7 @@ function adviceOnName(code: string): string {
 }
 
 const privateAuthority =
-  'an authority of your own issued the certificate. If the authority is yours, set NODE_EXTRA_CA_CERTS to the file of its certificate when you start Sluice.'
+  "an authority of your own issued the certificate. If the authority is yours, write its certificate as tls.ca of the hook, or set NODE_EXTRA_CA_CERTS to its file when you start Sluice. If the hook has a tls.ca, it isn't this authority's."
 
 /** `code` is a code of OpenSSL or Node, or the message of an error without a special code. */
 function adviceOnCertificate(code: string): string {

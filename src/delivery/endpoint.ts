@@ -1,10 +1,17 @@
 import type { Destination } from '../catalog/catalog.ts'
+import { basicAuthorization, type HookLogin } from '../catalog/features/hook-login.ts'
+import type { HookTls } from '../catalog/features/hook-tls.ts'
+import type { Batch } from '../catalog/features/batch.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
+import { batchTypes } from './batch/batch-body.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
 import type { SickLoad } from './lanes/sick-load.ts'
 import { HookLoad } from './load/hook-load.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
+import type { Logins } from './login/logins.ts'
+import type { TokenLogin } from './login/token-login.ts'
 import { createRequestHeaders, type RequestHeaders } from './request-headers.ts'
+import type { HookOwner } from './send/hook-pool.ts'
 import type { Target } from './send/sender.ts'
 import type { Rate } from '../async/token-bucket.ts'
 
@@ -16,6 +23,8 @@ export type HookDefinition = {
   /** Path and query. */
   readonly path: string
   readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly login?: HookLogin
+  readonly tls?: HookTls
 }
 
 /** The fields of a destination in the catalog, as far as delivery needs them. */
@@ -33,6 +42,8 @@ export type DestinationDefinition = {
   readonly sharedSecretEndsAtMs?: number | undefined
   /** True if the headers of Standard Webhooks are sent. This is possible only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
+  /** Private keys of Ed25519, with each of which requests are signed too. They must never be logged. */
+  readonly signingKeys?: readonly string[] | undefined
   readonly strategy: 'all' | 'failover'
   /**
    * Limit on deliveries in flight in the destination's lane. What was learned about its hooks may allow
@@ -49,6 +60,10 @@ export type DestinationDefinition = {
    * many may start at once after an idle time.
    */
   readonly rateLimit: Rate | undefined
+  /** The deadline of a request, in milliseconds, if it is shorter than that of all requests. */
+  readonly timeoutMs?: number | undefined
+  /** How messages are sent together. `undefined`: each has a request of its own. */
+  readonly batch?: Batch | undefined
   readonly hooks: readonly HookDefinition[]
   /** The sources to which the destination is connected. */
   readonly sources?: readonly string[]
@@ -58,6 +73,8 @@ export type DestinationDefinition = {
 export type EndpointHook = {
   readonly id: string
   readonly target: Target
+  /** The login by which requests get a token. `undefined`: their headers are all that they need. */
+  readonly login: TokenLogin | undefined
   readonly breaker: Breaker
   /** What was learned about the load that the hook's server takes. */
   readonly load: HookLoad
@@ -74,6 +91,8 @@ export type EndpointHook = {
 export type Endpoint = {
   readonly definition: DestinationDefinition
   readonly hooks: readonly EndpointHook[]
+  /** True if a hook has a `login`. */
+  readonly hasLogins: boolean
   readonly headersOf: RequestHeaders
 }
 
@@ -101,6 +120,8 @@ export type EndpointsOptions = {
   readonly isNamed: boolean
   /** Shared by all hooks of the process. */
   readonly sickLoad?: SickLoad
+  /** The logins of the process. Without them, nothing can be sent to a hook that needs a token. */
+  readonly logins?: Logins
 }
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
@@ -120,17 +141,20 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 
 function prepare(
   definition: DestinationDefinition,
-  { breaker, shareOfGroup, isNamed, sickLoad }: EndpointsOptions,
+  { breaker, shareOfGroup, isNamed, sickLoad, logins }: EndpointsOptions,
 ): Endpoint {
   // If each message goes to several URLs, one that takes less must not hold up the others.
   const isLearned = definition.hooks.length === 1 || definition.strategy === 'failover'
   return {
     definition,
+    hasLogins: definition.hooks.some(({ login }) => login?.kind === 'oauth2'),
     hooks: definition.hooks.map((hook) => {
       const load = new HookLoad(shareOfGroup, definition.maxInFlight, isLearned)
+      const { login } = hook
       return {
         id: hook.id,
         target: targetOf(hook, definition),
+        login: login?.kind === 'oauth2' ? logins?.of(login, hook, ownerOf(definition)) : undefined,
         breaker: new Breaker(breaker, load, sickLoad),
         load,
         cap: definition.maxInFlightSick,
@@ -142,14 +166,27 @@ function prepare(
 }
 
 function targetOf(hook: HookDefinition, definition: DestinationDefinition): Target {
-  const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
+  const type = definition.batch === undefined ? 'application/json' : batchTypes[definition.batch.format]
+  const headers = ['User-Agent', userAgent, 'Content-Type', type]
   for (const [name, value] of hook.headers) headers.push(name, value)
   // Some firewalls refuse requests without it (OWASP Core Rule Set, rule 920300).
   if (!hook.headers.some(([name]) => name.toLowerCase() === 'accept')) headers.push('Accept', '*/*')
-  const { sharedSecret = '', nextSharedSecret = '' } = definition
+  const { sharedSecret = '', nextSharedSecret = '', timeoutMs } = definition
   const values = [...hook.headers.map(([, value]) => value), sharedSecret, nextSharedSecret]
+  if (hook.login?.kind === 'basic') {
+    const authorization = basicAuthorization(hook.login)
+    headers.push('Authorization', authorization)
+    values.push(authorization)
+  }
   const secrets = secretsOf(values, hook.path)
-  const { id: destinationId, sources: [sourceId = destinationId] = [] } = definition
-  const owner = { destinationId, sourceId }
-  return { origin: hook.origin, path: hook.path, headers, secrets, owner, connections: undefined }
+  const { origin, path, tls } = hook
+  const owner = ownerOf(definition)
+  return { origin, path, headers, secrets, owner, timeoutMs, tls, connections: undefined }
+}
+
+function ownerOf({
+  id: destinationId,
+  sources: [sourceId = destinationId] = [],
+}: DestinationDefinition): HookOwner {
+  return { destinationId, sourceId }
 }

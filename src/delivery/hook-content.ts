@@ -13,7 +13,8 @@ const known = new WeakMap<DestinationDefinition, ReadonlyMap<string, string>>()
 
 /**
  * Returns the content of each hook of a destination, by the hook's id. A content is a short text that stands
- * for everything except the message by which a receiver may judge a request: URL, headers and signatures. If
+ * for everything except the message by which a receiver may judge a request: URL, headers, login, client
+ * certificate and signatures. If
  * any of these is edited, the content is another one. Contents may be written to Kafka.
  */
 export function hookContentsOf(definition: DestinationDefinition): ReadonlyMap<string, string> {
@@ -26,8 +27,11 @@ export function hookContentsOf(definition: DestinationDefinition): ReadonlyMap<s
   return contents
 }
 
-function urlAndHeaders({ origin, path, headers }: HookDefinition): string {
+function urlAndHeaders({ origin, path, headers, login, tls }: HookDefinition): string {
   const ofHeaders = headers.map(([name, value]) => bitsOf(name.toLowerCase(), value))
+  // A hook without them has the content that it had before there were any.
+  for (const [name, value] of [...Object.entries(login ?? {}), ...Object.entries(tls ?? {})])
+    ofHeaders.push(bitsOf(`feature ${name}`, value))
   return [bitsOf('origin', origin), bitsOf('path', path), mixed(ofHeaders)].map(digitsOf).join('')
 }
 
@@ -36,9 +40,13 @@ function urlAndHeaders({ origin, path, headers }: HookDefinition): string {
  * Otherwise each use of a secret would tell twelve bits more of it.
  */
 function signingBits(definition: DestinationDefinition): number {
-  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks } = definition
+  const { sharedSecret = '', nextSharedSecret = '', standardWebhooks, signingKeys = [], batch } = definition
   const signature = bitsOf('standard webhooks', String(standardWebhooks))
-  return mixed([bitsOf('secret', sharedSecret), rotated(bitsOf('secret', nextSharedSecret)), signature])
+  const secrets = [bitsOf('secret', sharedSecret), rotated(bitsOf('secret', nextSharedSecret)), signature]
+  const keys = signingKeys.map((key) => bitsOf('signing key', key))
+  // A receiver may refuse arrays, and accept single messages.
+  const form = batch === undefined ? [] : [bitsOf('batch', batch.format)]
+  return mixed([...secrets, ...keys, ...form])
 }
 
 /**

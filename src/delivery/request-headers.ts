@@ -1,3 +1,4 @@
+import { withEd25519 } from './ed25519-signer.ts'
 import { createSigner, type SignedMessage, type Signing, webhookIdOf } from './signature.ts'
 
 /** A message, and the number of the attempt in which it is sent, from 1. */
@@ -12,15 +13,23 @@ export type RequestHeaders = (message: NamedMessage, nowMs: number) => readonly 
 const none: readonly string[] = []
 
 /**
- * Creates the headers of one destination's requests: its signature, if the destination has a secret, and the
- * names of the request, if `isNamed`. A receiver can put these names into its log, so that a request is found
- * on both sides. Throws if the secrets break the catalog's rules.
+ * Creates the headers of one destination's requests: its signatures, if the destination has a secret or keys,
+ * and the names of the request, if `isNamed`. A receiver can put these names into its log, so that a request
+ * is found on both sides. Throws if they break the catalog's rules.
  */
 export function createRequestHeaders(
-  { sharedSecret, ...signing }: Omit<Signing, 'sharedSecret'> & { readonly sharedSecret: string | undefined },
+  {
+    sharedSecret,
+    signingKeys,
+    ...signing
+  }: Omit<Signing, 'sharedSecret'> & {
+    readonly sharedSecret: string | undefined
+    readonly signingKeys?: readonly string[] | undefined
+  },
   isNamed: boolean,
 ): RequestHeaders {
-  const sign = sharedSecret === undefined ? undefined : createSigner({ ...signing, sharedSecret })
+  const bySecrets = sharedSecret === undefined ? undefined : createSigner({ ...signing, sharedSecret })
+  const sign = signingKeys === undefined ? bySecrets : withEd25519(signingKeys, bySecrets)
   if (!isNamed) return sign ?? (() => none)
   return (message, nowMs) => {
     const names = [

@@ -116,7 +116,7 @@ let lastSecond = -1
 let lastSecondText = ''
 
 /** Returns Unix seconds as text. The text is made only once per second. */
-function secondsOf(nowMs: number): string {
+export function secondsOf(nowMs: number): string {
   const second = Math.floor(nowMs / 1000)
   if (second !== lastSecond) {
     lastSecond = second

@@ -1,4 +1,5 @@
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { AskedToken } from '../delivery/login/token-login.ts'
 import { hookContentsOf } from '../delivery/hook-content.ts'
 import { describeForCustomer, isOwnFault, type Outcome } from '../delivery/outcomes/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
@@ -48,6 +49,8 @@ type Followed = {
   older: Counts
   newer: Counts
   newerSinceMs: number
+  /** True if the last failure was that no token to log in with could be had. */
+  isLogin: boolean
 }
 
 type OfDestination = {
@@ -64,10 +67,13 @@ export class HookAnswers {
   readonly #destinations = new Map<string, OfDestination>()
   readonly #now: () => number
 
-  readonly observer: Pick<PipelineObserver, 'attempted' | 'parked'> = {
+  readonly observer: Pick<PipelineObserver, 'attempted' | 'parked' | 'askedForToken'> = {
     attempted: (delivery, result) => this.#attempted(delivery, result),
     parked: ({ destinationId }, _why, waitMs) => {
       if (waitMs > 0) this.#waits(destinationId, this.#now() + waitMs)
+    },
+    askedForToken: (destinationId, hookId, asked, definition) => {
+      if (definition !== undefined) this.#askedForToken(destinationId, hookId, asked, definition)
     },
   }
 
@@ -109,13 +115,33 @@ export class HookAnswers {
     followed.definition = endpoint?.definition ?? followed.definition
     count(followed, describeForCustomer(outcome).slice(0, mostCharacters), nowMs)
     if (isFailure) {
-      if (followed.failures === 0) followed.sinceMs = nowMs
-      followed.failures++
-      followed.failedMs = nowMs
+      fail(followed, nowMs)
+      followed.isLogin = false
     } else if (verdict.kind === 'delivered') {
       followed.failures = 0
       followed.succeededMs = nowMs
     }
+  }
+
+  /** A hook without a token gets no request, so its failed requests for one count instead. */
+  #askedForToken(
+    destinationId: string,
+    hookId: string,
+    { problem, isKept }: AskedToken,
+    definition: DestinationDefinition,
+  ): void {
+    if (isKept) return
+    const nowMs = this.#now()
+    if (problem === undefined) {
+      const followed = this.#destinations.get(destinationId)?.hooks.get(hookId)
+      if (followed?.isLogin === true) Object.assign(followed, { failures: 0, isLogin: false })
+      return
+    }
+    const followed = this.#followedOf(destinationId, hookId)
+    Object.assign(followed, { definition, isLogin: true })
+    const outcome = { kind: 'login', detail: problem } as const
+    count(followed, describeForCustomer(outcome).slice(0, mostCharacters), nowMs)
+    fail(followed, nowMs)
   }
 
   #waits(destinationId: string, dueMs: number): void {
@@ -148,7 +174,14 @@ function newFollowed(): Followed {
     older: new Map(),
     newer: new Map(),
     newerSinceMs: 0,
+    isLogin: false,
   }
+}
+
+function fail(followed: Followed, nowMs: number): void {
+  if (followed.failures === 0) followed.sinceMs = nowMs
+  followed.failures++
+  followed.failedMs = nowMs
 }
 
 /** Returns true if the outcome shows that the URL works and asks for fewer requests. */

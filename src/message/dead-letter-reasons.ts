@@ -87,6 +87,7 @@ const deliveryReasons = [
   'expired',
   'expired_untried',
   'waited_too_long',
+  'login_failed',
   'destination_removed',
   'destination_off',
   'auto_paused',

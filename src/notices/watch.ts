@@ -67,7 +67,7 @@ export class Watch {
   readonly #counts = new Map<string, Counts>()
   #isOn = false
 
-  readonly observer: Pick<PipelineObserver, 'attempted' | 'parked' | 'deadLettered'> = {
+  readonly observer: Pick<PipelineObserver, 'attempted' | 'parked' | 'deadLettered' | 'askedForToken'> = {
     attempted: (delivery, result) => {
       if (!this.#isLookedAt(delivery)) return
       if (isThrottled(result.outcome)) count(this.#countsOf(delivery).paced, 'throttled')
@@ -81,6 +81,10 @@ export class Watch {
       if (reason === 'auto_paused' || this.#isSuspect) return
       if (delivery !== undefined && this.#isLookedAt(delivery))
         count(this.#countsOf(delivery).deadLetters, reason)
+    },
+    askedForToken: (destinationId, hookId, asked, definition) => {
+      const isOwn = definition?.sources?.includes(this.#options.sourceId) ?? true
+      if (this.#isOn && !isOwn && !asked.isKept) this.#askedForToken(destinationId, hookId, asked.problem)
     },
   }
 
@@ -156,6 +160,23 @@ export class Watch {
       watched.answeredMs = nowMs
       return
     }
+    this.#failed(destinationId, hookId, outcome)
+  }
+
+  /** A hook without a token gets no request, so its failed requests for one count instead. */
+  #askedForToken(destinationId: string, hookId: string, problem: string | undefined): void {
+    if (problem !== undefined) {
+      this.#failed(destinationId, hookId, { kind: 'login', detail: problem })
+      return
+    }
+    const watched = this.#hooks.get(destinationId)?.get(hookId)
+    if (watched?.lastOutcome?.kind !== 'login') return
+    watched.failures = 0
+    watched.answeredMs = this.#options.monotonicMs()
+  }
+
+  #failed(destinationId: string, hookId: string, outcome: Outcome): void {
+    const nowMs = this.#options.monotonicMs()
     if (this.#isSuspect) {
       this.#options.onWithheld?.()
       return

@@ -15,8 +15,16 @@ export type AttemptPlan = {
    * pause, or have no room.
    */
   readonly sick: Hooks
+  /** The hooks that would be asked if there were a token to log in with. */
+  readonly withoutLogin: Hooks
   readonly tryClass: TryClass
 }
+
+/**
+ * What a delivery waits for that can't be attempted now. `waitFor`: hooks that have asked for a wait; without
+ * any, no hook is to be tried again. `login`: tokens. See `LoginState`.
+ */
+export type PlannedWait = { readonly waitFor: Hooks } | { readonly login: 'asking' | 'failing' }
 
 export type PlanOptions = {
   readonly ladder: Ladder
@@ -27,27 +35,38 @@ export type PlanOptions = {
 const noHooks: Hooks = []
 
 /**
- * Plans an attempt that begins at `startedMs` (epoch milliseconds). If no hook may be asked now, returns the
- * hooks for which the delivery must wait (`waitFor`). If no hook is to be tried again at all, `waitFor` is
- * empty.
+ * Plans an attempt that begins at `startedMs` (epoch milliseconds). If no hook may be asked now, returns what
+ * the delivery must wait for.
  */
 export function planAttempt(
   delivery: Delivery,
   endpoint: Endpoint,
   options: PlanOptions,
   startedMs: number,
-): AttemptPlan | { readonly waitFor: Hooks } {
+): AttemptPlan | PlannedWait {
   const { definition, hooks: all } = endpoint
   const { due, remaining } = dueHooks(all, delivery, startedMs)
-  const hooks = due.length > 0 ? due : hooksAtLastTry(delivery, remaining, options.ladder, startedMs)
-  if (hooks.length === 0) return { waitFor: remaining }
+  const planned = due.length > 0 ? due : hooksAtLastTry(delivery, remaining, options.ladder, startedMs)
+  if (planned.length === 0) return { waitFor: remaining }
+  const withoutLogin = endpoint.hasLogins
+    ? planned.filter(({ login }) => login?.state() === 'failing')
+    : noHooks
+  const hooks = withoutLogin.length === 0 ? planned : planned.filter((hook) => !withoutLogin.includes(hook))
+  if (hooks.length === 0) return { login: 'failing' }
+  // A token comes within a request's deadline, or it fails.
+  if (endpoint.hasLogins && hooks.some(({ login }) => login?.state() === 'asking')) return { login: 'asking' }
   const nowMs = performance.now()
   const isWell = ({ breaker }: EndpointHook): boolean => breaker.isWell(nowMs)
-  if (hooks.every(isWell)) return { hooks, sick: noHooks, tryClass: 'first' }
+  if (hooks.every(isWell)) return { hooks, sick: noHooks, withoutLogin, tryClass: 'first' }
   const sick = hooks.filter((hook) => !isWell(hook))
   const tryClass = due.length === 0 ? 'last' : tryClassFor(delivery, hooks, options, startedMs)
   const ordered = definition.strategy === 'failover' ? failoverOrder(hooks, sick, nowMs) : hooks
-  return { hooks: ordered, sick, tryClass }
+  return { hooks: ordered, sick, withoutLogin, tryClass }
+}
+
+/** Returns for how long none of a destination's hooks could be logged in to, in milliseconds. */
+export function failingForMs({ hooks }: Endpoint): number {
+  return Math.min(...hooks.map(({ login }) => login?.failingForMs ?? 0))
 }
 
 /**

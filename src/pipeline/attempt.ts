@@ -1,8 +1,9 @@
-import type { TryClass } from '../delivery/lanes/breaker.ts'
+import type { Breaker, TryClass } from '../delivery/lanes/breaker.ts'
 import type { Bulkhead, BulkheadDropReason, PacedTry } from '../delivery/lanes/bulkhead.ts'
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { heldUntil } from '../delivery/outcomes/retry-after.ts'
+import { postLoggedIn } from '../delivery/login/logged-in-exchange.ts'
 import type { Exchange, Sender } from '../delivery/send/sender.ts'
 import type { NamedMessage } from '../delivery/request-headers.ts'
 import { isOwnFault, type OwnFault } from '../delivery/outcomes/outcome.ts'
@@ -12,7 +13,7 @@ import type { DeliveryTrace } from './delivery-trace.ts'
 
 /**
  * The reason why a hook got no request in an attempt. `proxy`: Sluice's outbound proxy failed. `files`: the
- * process could open no more files.
+ * process could open no more files. `login`: there was no token to log in with.
  */
 export type OmitReason = BulkheadDropReason | OwnFault['kind']
 
@@ -26,6 +27,7 @@ export const omitReasons: readonly OmitReason[] = [
   'closed',
   'proxy',
   'files',
+  'login',
 ]
 
 /** A hook that got no request. */
@@ -77,7 +79,7 @@ export type AttemptListener<D> = {
   ended(delivery: D): void
 }
 
-type AttemptParts<D> = {
+export type AttemptParts<D> = {
   sender: Sender
   bulkhead: Bulkhead
   endpoint: Endpoint
@@ -85,6 +87,8 @@ type AttemptParts<D> = {
   hooks: readonly EndpointHook[]
   /** Those of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
+  /** The hooks that get no request, because there is no token to log in with. */
+  withoutLogin: readonly EndpointHook[]
   /** The class of this try. The breakers and the bulkhead use it for the hooks in `sick`. */
   tryClass: TryClass
   /**
@@ -202,12 +206,10 @@ export class Attempt<D extends Attempted> {
     const isLater = way === 'paced' || this.#isFailover
     const headers = isLater ? this.#headersAt(now()) : (this.#headers ??= this.#headersAt(startedMs))
     const { trace } = delivery
-    sender.post(
-      hook.target,
-      delivery.body,
-      trace === undefined ? headers : trace.posting(hook, headers),
-      exchange,
-    )
+    const all = trace === undefined ? headers : trace.posting(hook, headers)
+    const { target, login } = hook
+    if (login === undefined) sender.post(target, delivery.body, all, exchange)
+    else postLoggedIn(login, (own, by) => sender.post(target, delivery.body, all.concat(own), by), exchange)
   }
 
   /** Returns the headers that a request has in addition to the headers of its hook. */
@@ -277,9 +279,10 @@ export class Attempt<D extends Attempted> {
 
   #conclude(): void {
     this.#isConcluded = true
-    const { listener, delivery, endpoint, hooks, startedMs } = this.#parts
+    const { listener, delivery, endpoint, hooks, withoutLogin, startedMs } = this.#parts
     const isCutShort = this.#begun < hooks.length && !listener.isCurrent(delivery, endpoint)
-    const attempted = { results: this.#results, omitted: this.#omitted, isCutShort, startedMs }
+    const omitted = alsoWithoutLogin(this.#omitted, withoutLogin)
+    const attempted = { results: this.#results, omitted, isCutShort, startedMs }
     listener.concluded(delivery, endpoint, attempted)
   }
 
@@ -296,6 +299,15 @@ export class Attempt<D extends Attempted> {
       listener.ended(delivery)
     }
   }
+}
+
+/** Adds the hooks that got no request because there was no token to log in with. */
+export function alsoWithoutLogin(
+  omitted: readonly Omitted[],
+  withoutLogin: readonly EndpointHook[],
+): readonly Omitted[] {
+  if (withoutLogin.length === 0) return omitted
+  return [...omitted, ...withoutLogin.map(({ id }): Omitted => ({ hookId: id, why: 'login' }))]
 }
 
 const none: readonly Omitted[] = []
@@ -373,7 +385,7 @@ class HookExchange implements Exchange, PacedTry {
       breaker.withdrawn(this.#era, this.tryClass)
       load.withdrawn(this.#loadNumber, nowMs)
     } else {
-      this.#tellBreaker(outcome, verdict, nowMs)
+      tellBreaker(breaker, { era: this.#era, outcome, verdict }, nowMs)
       load.ended(this.#loadNumber, outcome, this.#startedMs, nowMs)
     }
     const result = { hookId: this.hook.id, outcome, verdict, mayHaveArrived }
@@ -389,18 +401,22 @@ class HookExchange implements Exchange, PacedTry {
     this.answered({ kind: 'request', detail }, false)
     this.released()
   }
+}
 
-  /**
-   * Reports the outcome to the breaker. If a hook answers 429, it works but asks for fewer requests. So it
-   * doesn't count as failing, and gets a pause instead.
-   */
-  #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
-    const { breaker } = this.hook
-    const isThrottled = outcome.kind === 'answer' && outcome.status === 429
-    const hasFailed = verdict.kind === 'retry' && !isThrottled
-    breaker.ended(this.#era, hasFailed ? 'failure' : 'success', nowMs)
-    if (verdict.kind !== 'retry') return
-    const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
-    if (pauseMs > 0) breaker.hold(heldUntil(nowMs, pauseMs, breaker.maxHoldMs))
-  }
+/**
+ * Reports the outcome of a request to the breaker of its hook. `era`: what `begun` returned. If a hook
+ * answers 429, it works but asks for fewer requests. So it doesn't count as failing, and gets a pause
+ * instead.
+ */
+export function tellBreaker(
+  breaker: Breaker,
+  { era, outcome, verdict }: { era: number; outcome: Outcome; verdict: Verdict },
+  nowMs: number,
+): void {
+  const isThrottled = outcome.kind === 'answer' && outcome.status === 429
+  const hasFailed = verdict.kind === 'retry' && !isThrottled
+  breaker.ended(era, hasFailed ? 'failure' : 'success', nowMs)
+  if (verdict.kind !== 'retry') return
+  const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
+  if (pauseMs > 0) breaker.hold(heldUntil(nowMs, pauseMs, breaker.maxHoldMs))
 }

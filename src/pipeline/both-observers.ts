@@ -10,6 +10,7 @@ export function bothObservers(
 ): PipelineObserver {
   if (second === undefined) return first
   return {
+    ...bothAtTimes(first, second),
     firstTried(delivery, way) {
       first.firstTried(delivery, way)
       second.firstTried?.(delivery, way)
@@ -57,6 +58,23 @@ export function bothObservers(
     failed(error) {
       first.failed(error)
       second.failed?.(error)
+    },
+  }
+}
+
+/** The calls that an observer need not have. */
+function bothAtTimes(
+  first: PipelineObserver,
+  second: Partial<PipelineObserver>,
+): Pick<PipelineObserver, 'askedForToken' | 'batched'> {
+  return {
+    askedForToken(destinationId, hookId, asked, definition) {
+      first.askedForToken?.(destinationId, hookId, asked, definition)
+      second.askedForToken?.(destinationId, hookId, asked, definition)
+    },
+    batched(messages) {
+      first.batched?.(messages)
+      second.batched?.(messages)
     },
   }
 }

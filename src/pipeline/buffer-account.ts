@@ -109,6 +109,15 @@ export class BufferAccount {
     return records < most.records && (records === 0 || bytes + pending.bytes <= most.bytes)
   }
 
+  /**
+   * Counts bytes that a request holds beside those of its records, until it is called with the negative
+   * number.
+   */
+  holdBytes(bytes: number): void {
+    add(this.#inside, 0, bytes)
+    this.#reportPressure()
+  }
+
   /** Makes the fetching stop while `isStalled` is true, even if only few records are held. */
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled

@@ -32,6 +32,14 @@ export function describeAge(waitedMs: number): string {
   return `it has waited for its turn for ${formatWait(Math.round(waitedMs / 3_600_000) * 3_600_000)}, and the topic waiting keeps no record longer: switch the destination on, or let it take more (rateLimit, maxInFlight); then send it again.`
 }
 
+/**
+ * Describes that a delivery became a dead letter because no token to log in with could be had for so long.
+ */
+export function describeNoLogin(waitedMs: number, problem: string): string {
+  const waited = formatWait(Math.max(1, Math.round(waitedMs / 60_000)) * 60_000)
+  return `it has waited for ${waited} for a token to log in with (delivery.loginWait), the last failure: ${problem}. Correct the login in the catalog, or mend the token endpoint; then send it again.`
+}
+
 /** Describes that a delivery became a dead letter because somebody has given up what waited. */
 export function describeDrop(destinationId: string): string {
   return `somebody has given up what waited for the destination (sluice destinations drop; GET /v1/audit says who): to send it after all: sluice replay dead-letters --destination ${destinationId} --reason dropped`
@@ -59,6 +67,8 @@ function adviceOf(last: Outcome | undefined): string {
       return 'Give the endpoint a valid certificate of a public authority for its host name: self-signed ones are not supported; then send it again.'
     case 'address':
       return 'Use a public address, or list the range in delivery.allowAddresses; then send it again.'
+    case 'login':
+      return 'Correct the login of its URL in the catalog, or mend the token endpoint; then send it again.'
     case 'request':
       return "Correct the destination's URL or headers in the catalog; then send it again."
   }

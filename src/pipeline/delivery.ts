@@ -1,6 +1,6 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
 import { laneCapOf } from '../delivery/lane-limits.ts'
-import type { Lane, LaneClass } from '../delivery/lanes/lane-queue.ts'
+import type { BatchLimits, Lane, LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { Rate } from '../async/token-bucket.ts'
 import type { HeldRecord } from '../message/held-record.ts'
 import type { RetryState, Origin } from '../retry/retry-state.ts'
@@ -399,6 +399,15 @@ export class Delivery implements RetryState {
   /** The present limit on the destination's deliveries in flight. */
   get laneCap(): number {
     return this.endpoint === undefined ? this.#firstCap : laneCapOf(this.endpoint)
+  }
+
+  /** How the destination's deliveries are sent together, by the catalog when the delivery was enqueued. */
+  get laneBatch(): BatchLimits | undefined {
+    return this.endpoint?.definition.batch
+  }
+
+  get bytes(): number {
+    return this.body.length
   }
 
   get laneKey(): string {

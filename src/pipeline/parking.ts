@@ -1,17 +1,18 @@
-import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { DestinationDefinition, Endpoint } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { nextParkingStep } from '../retry/ladder.ts'
-import { describeDeath } from './dead-letter-advice.ts'
+import { describeDeath, describeNoLogin } from './dead-letter-advice.ts'
 import { stateEffectOf } from './paused-or-off.ts'
 import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import { forgetEditedHooks } from './edited-hooks.ts'
 import type { Exits } from './exits.ts'
+import { failingForMs } from './attempt-plan.ts'
 import type { ParkReason, PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 
 type ParkingOptions = Pick<
   PipelineOptions,
-  'catalog' | 'ladder' | 'observer' | 'queue' | 'whileAutoPaused' | 'now'
+  'catalog' | 'ladder' | 'observer' | 'queue' | 'whileAutoPaused' | 'loginWaitMs' | 'now'
 > & {
   readonly exits: Exits
 }
@@ -84,7 +85,7 @@ export class Parking {
       this.#queue(delivery, queue, why)
       return
     }
-    if (why === 'paused') delivery.stopClock()
+    if (why === 'paused' || why === 'login') delivery.stopClock()
     // The time for which a failing server isn't tried counts against the delivery's time limit too.
     if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
@@ -147,6 +148,22 @@ export class Parking {
     else this.follow(delivery, waitOn(this.#options.ladder, delivery, hookIds, nowMs), 'not_before')
   }
 
+  /**
+   * Makes a delivery wait until there is a token to log in with. It costs no try, and its clock stands. If
+   * both the login has failed and the delivery has waited in its queue for too long, it becomes a dead
+   * letter.
+   */
+  waitForLogin(delivery: Delivery, endpoint: Endpoint): void {
+    const { now, loginWaitMs = Infinity, exits } = this.#options
+    const waitedMs = delivery.isFromQueue ? now() - delivery.pending.record.timestampMs : 0
+    if (Math.min(waitedMs, failingForMs(endpoint)) < loginWaitMs) {
+      this.park(delivery, 'login')
+      return
+    }
+    const problem = endpoint.hooks.map(({ login }) => login?.problem).find((one) => one !== undefined)
+    exits.deadLetter(delivery, 'login_failed', describeNoLogin(waitedMs, problem ?? 'unknown'))
+  }
+
   /** Makes a delivery wait until a hook that its destination has now may be asked. */
   waitForPresentHooks(delivery: Delivery, destination: DestinationDefinition): void {
     this.waitForHooks(delivery, remainingHooks(delivery, destination), this.#options.now())
@@ -165,7 +182,13 @@ export class Parking {
 }
 
 /** The reasons for which a delivery waits for its turn, without a fault of its endpoint. */
-const forTurn: ReadonlySet<ParkReason> = new Set<ParkReason>(['overflow', 'paused', 'shutdown', 'handover'])
+const forTurn: ReadonlySet<ParkReason> = new Set<ParkReason>([
+  'overflow',
+  'paused',
+  'login',
+  'shutdown',
+  'handover',
+])
 
 /** Returns the ids of the hooks that may still be tried, now or later. */
 function remainingHooks(

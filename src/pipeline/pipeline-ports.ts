@@ -2,6 +2,7 @@ import type { BreakerOptions } from '../delivery/lanes/breaker.ts'
 import type { SickLoadOptions } from '../delivery/lanes/sick-load.ts'
 import type { BulkheadOptions } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { AskedToken } from '../delivery/login/token-login.ts'
 import type { Sender } from '../delivery/send/sender.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
@@ -72,6 +73,8 @@ export type WaitingQueue = {
   waiting(): Iterable<string>
   /** The number of a destination's deliveries that can be pulled. */
   countOf(destinationId: string): number
+  /** Since when the oldest of them waits, in epoch milliseconds. `undefined`: not known, or there is none. */
+  oldestOf(destinationId: string): number | undefined
   /** The number of a destination's deliveries that were pulled, and come as soon as they are read. */
   wantedOf(destinationId: string): number
   /** The number of all deliveries that were pulled, and come as soon as they are read. */
@@ -92,6 +95,7 @@ export type ParkReason =
   | 'proxy'
   | 'uncertain'
   | 'paused'
+  | 'login'
   | 'shutdown'
   | 'handover'
 
@@ -117,6 +121,8 @@ export type PipelineObserver = {
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
+  /** Called for each request with several messages, with their number. */
+  batched?(messages: number): void
   delivered(delivery: Delivery): void
   /**
    * Called for a hook that never gets a message, because another hook of its destination has accepted the
@@ -143,6 +149,16 @@ export type PipelineObserver = {
   unknownSource(sourceId: string, where: HeldRecord): void
   /** Called when a message was dropped because the same message has come before. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
+  /**
+   * Called with the result of each request for a token to log in with. `definition`: the destination as it is
+   * now. Absent: it was removed.
+   */
+  askedForToken?(
+    destinationId: string,
+    hookId: string,
+    asked: AskedToken,
+    definition: DestinationDefinition | undefined,
+  ): void
   /** Called with the error of a bug in Sluice that has not harmed a message. */
   failed(error: unknown): void
 }
@@ -192,6 +208,11 @@ export type PipelineOptions = {
   topics: { events: string; retryPrefix: string; replays: string; deadLetters: string }
   /** The queues for deliveries that wait for their turn. Without them, these wait on the retry topics. */
   queue?: WaitingQueue
+  /**
+   * How long a message waits in its queue while no token to log in with can be had, in milliseconds. Without
+   * this option, it waits as long as the queue keeps it.
+   */
+  loginWaitMs?: number
   /** What becomes of messages for destinations that Sluice has paused. Default: `wait`. */
   whileAutoPaused?: WhileAutoPaused
   /**

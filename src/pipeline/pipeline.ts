@@ -3,6 +3,7 @@ import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import { SickLoad, usualSickLoad } from '../delivery/lanes/sick-load.ts'
 import { createEndpoints } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
+import { Logins } from '../delivery/login/logins.ts'
 import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
 import { createLanes } from '../delivery/lanes/lanes.ts'
 import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
@@ -73,11 +74,20 @@ class DeliveryPipeline implements Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     this.#groupShare = new GroupShare(options.rateDifferenceOf)
+    const { observer, sender, now } = options
     this.#endpoints = createEndpoints({
       breaker: options.breaker,
       shareOfGroup: () => this.#groupShare.fraction,
       isNamed: options.namesRequests,
       sickLoad: new SickLoad(options.sickLoad ?? usualSickLoad),
+      logins: new Logins({
+        sender,
+        now,
+        onAsked: (destinationId, hookId, asked) => {
+          const definition = options.catalog().destinations.get(destinationId)
+          observer.askedForToken?.(destinationId, hookId, asked, definition)
+        },
+      }),
     })
     this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead
@@ -127,6 +137,10 @@ class DeliveryPipeline implements Pipeline {
       mayOverflow: (delivery) => this.#parking.mayOverflow(delivery),
       overflow: (delivery) => this.#parking.park(delivery, 'overflow'),
       letGo: (delivery) => this.#parking.letGo(delivery, 'handover'),
+      areMoreComing: (destinationId) => {
+        const { queue } = this.#options
+        return queue !== undefined && queue.wantedOf(destinationId) + queue.countOf(destinationId) > 0
+      },
       onLow: (destinationId) => this.#refill?.refill(destinationId),
     })
   }
@@ -135,7 +149,8 @@ class DeliveryPipeline implements Pipeline {
     const destination = this.#options.catalog().destinations.get(destinationId)
     if (destination === undefined) return undefined
     const endpoint = this.#endpoints.of(destination)
-    return { cap: laneCapOf(endpoint), rate: laneRateOf(endpoint, this.#groupShare.rateOf(destination)) }
+    const rate = laneRateOf(endpoint, this.#groupShare.rateOf(destination))
+    return { cap: laneCapOf(endpoint), rate, batch: destination.batch }
   }
 
   get held(): Pipeline['held'] {

@@ -24,8 +24,10 @@ export function ratesOf({ catalog, groupShare, lanes, queue }: RatesOptions): Ra
       for (const id of lanes.rated()) if (destinations.get(id)?.rateLimit !== undefined) yield id
     },
     needOf(destinationId) {
-      const rate = groupShare.rateOf(catalog().destinations.get(destinationId))
-      const waiting = waitingOf(destinationId)
+      const destination = catalog().destinations.get(destinationId)
+      const rate = groupShare.rateOf(destination)
+      // A rate limit counts requests, so a batch takes one of them.
+      const waiting = Math.ceil(waitingOf(destinationId) / (destination?.batch?.maxMessages ?? 1))
       return rate === undefined || waiting <= rate.perSecond * soonS ? 0 : waiting
     },
     isSpare: (destinationId) => lanes.isSpare(destinationId) && waitingOf(destinationId) === 0,

@@ -1,15 +1,17 @@
-import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
+import { failingForMs } from './attempt-plan.ts'
 import type { BufferAccount } from './buffer-account.ts'
 import { stateEffectOf } from './paused-or-off.ts'
 import type { Delivery } from './delivery.ts'
 import type { CatalogView, PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
 
-type RefillOptions = Pick<PipelineOptions, 'whileAutoPaused'> & {
+type RefillOptions = Pick<PipelineOptions, 'whileAutoPaused' | 'loginWaitMs' | 'now'> & {
+  readonly endpoints: Endpoints
   readonly catalog: () => Pick<CatalogView, 'destinations'>
   readonly account: Pick<BufferAccount, 'freeRecords' | 'maxRecords'>
   readonly lanes: Pick<Lanes<Delivery>, 'queuedIn' | 'setFed'>
-  readonly queue: Pick<WaitingQueue, 'waiting' | 'countOf' | 'wantedOf' | 'wanted' | 'pull'>
+  readonly queue: Pick<WaitingQueue, 'waiting' | 'countOf' | 'oldestOf' | 'wantedOf' | 'wanted' | 'pull'>
   readonly isDraining: () => boolean
 }
 
@@ -29,6 +31,8 @@ const mostOfFree = 1 / 8
  * of them gets one delivery, until they take this part of the buffer more than it has.
  */
 const scarce = 1 / 4
+/** How many of each class are pulled in one look to be given up. Younger ones among them go back. */
+const fewGivenUp = 2
 /**
  * The part of a lane's room that a class of its queue gets, if the others want theirs too. It follows the
  * turns that the classes have in a lane (`lane-queue.ts`).
@@ -60,6 +64,12 @@ export class Refill {
   refill(destinationId: string): void {
     const { queue, lanes, isDraining } = this.#options
     if (this.#isStopped || isDraining()) return
+    const lacking = this.#lacksLogin(destinationId)
+    if (lacking !== undefined) {
+      if (this.#hasWaitedForLogin(destinationId, lacking))
+        for (const [queueClass] of parts) queue.pull(destinationId, queueClass, fewGivenUp)
+      return
+    }
     const room = this.#roomOf(destinationId)
     let left = room
     for (const [queueClass, part] of parts) {
@@ -71,6 +81,26 @@ export class Refill {
       left -= queue.pull(destinationId, queueClass, left)
     }
     lanes.setFed(destinationId, queue.countOf(destinationId) > 0)
+  }
+
+  /** Returns the endpoint of a destination of which no hook can be logged in to. Asks for a token in time. */
+  #lacksLogin(destinationId: string): Endpoint | undefined {
+    const { catalog, endpoints } = this.#options
+    const destination = catalog().destinations.get(destinationId)
+    if (destination?.state !== 'on' || !destination.hooks.some(({ login }) => login?.kind === 'oauth2'))
+      return undefined
+    const endpoint = endpoints.of(destination)
+    return endpoint.hooks.every(({ login }) => login?.state() === 'failing') ? endpoint : undefined
+  }
+
+  /**
+   * Returns true if the oldest delivery in a queue has waited for a login for so long that it is given up.
+   */
+  #hasWaitedForLogin(destinationId: string, endpoint: Endpoint): boolean {
+    const { queue, loginWaitMs = Infinity, now } = this.#options
+    if (failingForMs(endpoint) < loginWaitMs || queue.wantedOf(destinationId) > 0) return false
+    const oldestMs = queue.oldestOf(destinationId)
+    return oldestMs !== undefined && now() - oldestMs >= loginWaitMs
   }
 
   #lookIn(ms: number): void {
@@ -101,6 +131,9 @@ export class Refill {
       const isKept = stateEffectOf(destination, this.#options.whileAutoPaused).kind === 'park'
       return isKept ? 0 : leastReady * leastReady
     }
-    return Math.max(leastReady, Math.min(2 * destination.maxInFlight, Math.floor(free * mostOfFree)))
+    const most = 2 * destination.maxInFlight * (destination.batch?.maxMessages ?? 1)
+    // The first part of the free buffer may be less than one batch.
+    const least = Math.max(leastReady, Math.min(2 * (destination.batch?.maxMessages ?? 1), free / 2))
+    return Math.max(Math.floor(least), Math.min(most, Math.floor(free * mostOfFree)))
   }
 }

@@ -4,6 +4,8 @@ import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { BufferAccount } from './buffer-account.ts'
 import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
+import { BatchAttempt, type BatchListener } from './batch-attempt.ts'
+import { type BatchPlan, gatherBatch } from './batch-members.ts'
 import { Conclusion } from './conclusion.ts'
 import { idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
@@ -35,6 +37,9 @@ type TurnsOptions = Pick<
 /** The pause of a lane, in milliseconds, after the proxy was down or this process could open no files. */
 const ownFaultPauseMs = 1_000
 
+/** The time between two looks whether a hook's first token has come, in milliseconds. */
+const tokenLookMs = 25
+
 /**
  * Handles a delivery whose turn in its lane has come. Makes an attempt, or makes the delivery wait. Frees the
  * delivery's place in the lane when its requests have ended, without waiting for requests in the bulkhead.
@@ -64,6 +69,15 @@ export class Turns {
     isCurrent: (delivery, { definition }) => this.#isCurrent(delivery, definition),
     freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),
     ended: () => this.#account.end(),
+  }
+  readonly #batchListener: BatchListener<Delivery> = {
+    ...this.#listener,
+    waits: (delivery) => this.#waits(delivery),
+    posting: (messages, bytes) => {
+      this.#options.observer.batched?.(messages)
+      this.#account.holdBytes(bytes)
+    },
+    released: (bytes) => this.#account.holdBytes(-bytes),
   }
 
   constructor(options: TurnsOptions) {
@@ -107,9 +121,27 @@ export class Turns {
       this.#parking.waitForHooks(delivery, idsOf(plan.waitFor), startedMs)
       return
     }
+    if ('login' in plan) {
+      this.#waitForLogin(delivery, plan.login, endpoint)
+      return
+    }
     const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
-    if (pauseMs === undefined) this.#attempt(delivery, endpoint, plan, startedMs)
-    else this.#pause(delivery, pauseMs)
+    if (pauseMs !== undefined) this.#pause(delivery, pauseMs)
+    else if (definition.batch === undefined) this.#attempt(delivery, endpoint, plan, startedMs)
+    else this.#attemptBatch({ lead: delivery, endpoint, plan, startedMs })
+  }
+
+  /**
+   * Handles a delivery that has no token to log in with. The first token comes in a moment, so its lane
+   * waits. While tokens can't be had, what can't be sent waits in its queue in Kafka, or is given up.
+   */
+  #waitForLogin(delivery: Delivery, login: 'asking' | 'failing', endpoint: Endpoint): void {
+    if (login === 'asking') {
+      this.#lanes.postpone(delivery, tokenLookMs)
+      return
+    }
+    this.#lanes.finished(delivery)
+    this.#parking.waitForLogin(delivery, endpoint)
   }
 
   /**
@@ -141,7 +173,7 @@ export class Turns {
   #attempt(
     delivery: Delivery,
     endpoint: Endpoint,
-    { hooks, sick, tryClass }: AttemptPlan,
+    { hooks, sick, withoutLogin, tryClass }: AttemptPlan,
     startedMs: number,
   ): void {
     this.#account.begin()
@@ -154,6 +186,7 @@ export class Turns {
       endpoint,
       hooks,
       sick,
+      withoutLogin,
       tryClass,
       isForAll: delivery.property !== undefined,
       listener: this.#listener,
@@ -163,19 +196,44 @@ export class Turns {
     }).start()
   }
 
+  /** Makes an attempt of a delivery together with those that may leave its lane with it. */
+  #attemptBatch(batch: BatchPlan): void {
+    const { lead, endpoint, plan, startedMs } = batch
+    const { hooks, sick, withoutLogin, tryClass } = plan
+    const { sender, bulkhead, now } = this.#options
+    this.#account.begin()
+    lead.hasPlace = true
+    const gathered = gatherBatch(batch, this.#options)
+    const isSick = sick.length === hooks.length
+    const deliveries = isSick ? gathered.filter((delivery) => this.#detaches(delivery)) : gathered
+    if (deliveries.length === 0) {
+      this.#free(lead, true)
+      this.#account.end()
+      return
+    }
+    const listener = this.#batchListener
+    const parts = { sender, bulkhead, endpoint, hooks, sick, withoutLogin, tryClass, startedMs, now }
+    new BatchAttempt({ ...parts, listener, lead, deliveries }).start()
+  }
+
   /**
    * Counts a delivery that waits for failing hooks against the limits for such deliveries, and returns true.
    * If a limit is reached, for example because Kafka doesn't accept records, parks the delivery instead and
    * returns false.
    */
   #tryDetach(delivery: Delivery): boolean {
+    if (this.#detaches(delivery)) return true
+    this.#free(delivery, true)
+    this.#account.end()
+    return false
+  }
+
+  #detaches(delivery: Delivery): boolean {
     if (this.#account.mayDetach(delivery.pending)) {
       delivery.detach()
       return true
     }
     this.#hadNoTurn(delivery, [])
-    this.#free(delivery, true)
-    this.#account.end()
     return false
   }
 
@@ -193,9 +251,14 @@ export class Turns {
   /** Frees a delivery's place in the lane. Only requests in the bulkhead may still be under way. */
   #free(delivery: Delivery, isConcluded: boolean): void {
     delivery.hasPlace = false
-    if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
+    if (!isConcluded) this.#waits(delivery)
     if (delivery.isToGoBack) this.#goBack(delivery)
     else this.#lanes.finished(delivery)
+  }
+
+  /** Counts a delivery whose remaining requests are in the bulkhead as one that waits for failing hooks. */
+  #waits(delivery: Delivery): void {
+    if (this.#account.mayDetach(delivery.pending)) delivery.detach()
   }
 
   /**

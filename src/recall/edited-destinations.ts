@@ -4,7 +4,14 @@ import type { Destination } from '../catalog/catalog.ts'
 /** The fields of a destination that decide what its requests look like and where they go. */
 type Content = Pick<
   Destination,
-  'state' | 'hooks' | 'sharedSecret' | 'nextSharedSecret' | 'sharedSecretEndsAtMs' | 'standardWebhooks'
+  | 'state'
+  | 'hooks'
+  | 'sharedSecret'
+  | 'nextSharedSecret'
+  | 'sharedSecretEndsAtMs'
+  | 'standardWebhooks'
+  | 'signingKeys'
+  | 'timeoutMs'
 >
 
 /** The destinations of a catalog, as far as this file needs them. */
@@ -40,5 +47,13 @@ function isOther(former: Content, now: Content): boolean {
 
 function contentOf(destination: Content): Omit<Content, 'state' | 'hooks'> {
   const { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks } = destination
-  return { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks }
+  const { signingKeys, timeoutMs } = destination
+  return {
+    sharedSecret,
+    nextSharedSecret,
+    sharedSecretEndsAtMs,
+    standardWebhooks,
+    signingKeys,
+    timeoutMs,
+  }
 }

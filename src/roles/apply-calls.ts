@@ -4,9 +4,12 @@ import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { shareOf } from '../admin/tokens.ts'
 import { readSelector } from '../catalog/labels.ts'
 import { listOf, recordOf } from '../catalog/plain-data.ts'
+import type { ChangeAnswer, ChangedObject } from '../catalog-log/desk.ts'
+import { madeOf } from '../catalog-log/difference.ts'
 import { entryKinds, keyOf } from '../catalog-log/names.ts'
 import { appliedEdits, type WantedObject } from './bulk/applied-edits.ts'
 import { type AtDesk, refusedChange } from './catalog-calls.ts'
+import { changedOnce, onceOf } from './once.ts'
 import type { OpenedDesk } from './operations/catalog-desk.ts'
 
 /** How many change sets may be judged at the same time. One of 5,000 objects takes seconds of a processor. */
@@ -24,7 +27,8 @@ export function applyCalls(atDesk: AtDesk): Pick<AdminCalls, 'apply_catalog'> {
   }
 }
 
-async function applied(desk: OpenedDesk, { body, query, token }: AdminRequest): Promise<AdminAnswer> {
+async function applied(desk: OpenedDesk, request: AdminRequest): Promise<AdminAnswer> {
+  const { body, query, token } = request
   const isDryRun = query['dryRun'] === 'true'
   const { prune }: { prune?: string } = Object(body)
   const pruned = prune === undefined ? undefined : readSelector(prune)
@@ -32,15 +36,42 @@ async function applied(desk: OpenedDesk, { body, query, token }: AdminRequest): 
     return problem('bad_request', 'prune: write KEY=VALUE, such as tenant=acme.')
   const objects = wantedIn(recordOf(body))
   if (typeof objects === 'string') return problem('bad_request', objects)
-  const edits = appliedEdits(objects, await desk.look(), pruned)
-  if (edits.length > mostObjects)
-    return problem('bad_request', `Change at most ${mostObjects} objects at once.`)
-  const answer = await desk.change({ edits, by: token.name, note: 'applied', isDryRun })
-  if (!answer.ok) return refusedChange(answer)
-  const changed = answer.changed.filter(({ what }) => what !== 'unchanged')
+  const once = onceOf('apply_catalog', request)
+  const order = { by: token.name, note: 'applied', isDryRun, once }
+  return changedOnce<ChangeAnswer | TooMany>(desk, once, {
+    async make() {
+      const edits = appliedEdits(objects, await desk.look(), pruned)
+      return edits.length > mostObjects ? tooMany : desk.change({ ...order, edits })
+    },
+    answer(answer) {
+      if (answer.ok) return answerOf(answer.revision, answer.changed, isDryRun)
+      return answer.kind === 'too many' ? problem('bad_request', answer.problem) : refusedChange(answer)
+    },
+    again: ({ revision, objects: made }) =>
+      answerOf(
+        revision,
+        made.map((one) => ({ name: one.name, what: madeOf(one) })),
+        false,
+      ),
+  })
+}
+
+type TooMany = typeof tooMany
+const tooMany = {
+  ok: false,
+  kind: 'too many',
+  problem: `Change at most ${mostObjects} objects at once.`,
+} as const
+
+function answerOf(
+  revision: number,
+  objects: readonly Pick<ChangedObject, 'name' | 'what'>[],
+  isPreview: boolean,
+): AdminAnswer {
+  const changed = objects.filter(({ what }) => what !== 'unchanged')
   return done({
-    isPreview: isDryRun,
-    revision: answer.revision,
+    isPreview,
+    revision,
     count: changed.length,
     objects: changed.map(({ name, what }) => ({ object: keyOf(name), what })),
   })

@@ -17,6 +17,7 @@ import {
 import { type AtDesk, refusedChange } from './catalog-calls.ts'
 import type { AssessedDestination } from './operations/destination-conditions.ts'
 import { listDestinations } from './operations/destination-list.ts'
+import { changedOnce, onceOf } from './once.ts'
 import { pausesOf } from './operations/known-pauses.ts'
 import type { PauseDesk } from './operations/pause-desk.ts'
 import type { FollowedPicture } from './operations/picture.ts'
@@ -49,8 +50,18 @@ export function bulkCalls(options: BulkCallsOptions): Pick<AdminCalls, 'change_d
       const made = await retryMany(desk, { catalog: catalog(), pauses }, chosen.listed, order)
       return answerOf(order, chosen, made)
     }
-    return atDesk(request, async (opened) =>
-      answerOf(order, chosen, await changeMany(opened, chosen.listed, order)),
+    // A preview changes nothing, so it takes no key.
+    const once = order.isPreview ? undefined : onceOf('change_destinations', request)
+    return atDesk(request, (opened) =>
+      changedOnce(opened, once, {
+        make: () => changeMany(opened, chosen.listed, { ...order, once }),
+        answer: (made) => answerOf(order, chosen, made),
+        again({ revision, objects }) {
+          const destinations = objects.map(({ name: { id } }) => id)
+          const made: BulkAnswer = { ok: true, destinations, skipped: [], revision }
+          return answerOf(order, { listed: destinations, unknown: [] }, made)
+        },
+      }),
     )
   }
 
@@ -118,7 +129,7 @@ function orderOf({ body, token: { name, scope } }: AdminRequest): BulkOrder {
 
 function answerOf(
   { deed, isPreview }: BulkOrder,
-  { listed, unknown }: Chosen,
+  { listed, unknown }: { readonly listed: readonly unknown[]; readonly unknown: readonly string[] },
   made: BulkAnswer,
 ): AdminAnswer {
   if (!made.ok) return made.kind === 'outside' ? made.answer : refusedChange(made.change)

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog, Destination } from '../catalog/catalog.ts'
+import { type PublicKey, publicKeysOf } from '../catalog/features/signing-keys.ts'
 import type { Config } from '../config/schema.ts'
 import { Availability, type TopicAvailability } from '../gateway/outbox/availability.ts'
 import { Outbox, type ProduceSender } from '../gateway/outbox/outbox.ts'
@@ -207,6 +208,7 @@ function openServer(
       budgets: new RefusalBudgets(monotonicMs),
     }),
     serverCalls: createServerCalls({ ...shared, topics }),
+    signingKeysOf: publicKeysBy(catalog),
     observer,
     tracing,
     receiveBytes: bufferBytes,
@@ -216,6 +218,18 @@ function openServer(
     correctTimestamps,
     trustedProxies,
   })
+}
+
+/** Reads the public keys of a destination once, because anybody may ask for them. */
+function publicKeysBy(catalog: () => Catalog): (destinationId: string) => readonly PublicKey[] {
+  const known = new WeakMap<Destination, readonly PublicKey[]>()
+  return (destinationId) => {
+    const destination = catalog().destinations.get(destinationId)
+    if (destination?.signingKeys === undefined) return []
+    let keys = known.get(destination)
+    if (keys === undefined) known.set(destination, (keys = publicKeysOf(destination.signingKeys)))
+    return keys
+  }
 }
 
 async function drain(

@@ -4,7 +4,9 @@ import { isString, recordOf } from '../catalog/plain-data.ts'
 import { type AtDesk, refusedChange } from './catalog-calls.ts'
 import type { OpenedDesk } from './operations/catalog-desk.ts'
 import {
+  beginKeyRotation,
   beginRotation,
+  endKeyRotation,
   endRotation,
   type RotateAnswer,
   rotatedBefore,
@@ -35,13 +37,19 @@ export function rotateCalls(atDesk: AtDesk): Pick<AdminCalls, 'rotate_secret' | 
     rotate_secret: (request) =>
       rotatedOnce('rotate_secret', request, (desk, order) => {
         const { oldSecretEndsAt } = recordOf(request.body)
+        if (isOfKeys(request)) return beginKeyRotation(desk, order)
         return beginRotation(desk, {
           ...order,
           oldEndsAt: isString(oldSecretEndsAt) ? oldSecretEndsAt : undefined,
         })
       }),
-    end_secret: (request) => rotatedOnce('end_secret', request, endRotation),
+    end_secret: (request) =>
+      rotatedOnce('end_secret', request, isOfKeys(request) ? endKeyRotation : endRotation),
   }
+}
+
+function isOfKeys({ query }: AdminRequest): boolean {
+  return query['ed25519'] === 'true'
 }
 
 function orderOf({ params, query, token }: AdminRequest) {
@@ -51,7 +59,8 @@ function orderOf({ params, query, token }: AdminRequest) {
 function answerOf(destination: string, answer: RotateAnswer): AdminAnswer {
   if (!answer.ok)
     return answer.kind === 'blocked' ? problem('conflict', answer.problem) : refusedChange(answer)
-  const { secret, state, version, revision } = answer.rotated
+  const { secret, publicKey, state, version, revision } = answer.rotated
   const headers = version === undefined ? {} : { etag: `"${version}"` }
-  return done({ destination, state, secret: secret ?? null, version, revision }, 200, headers)
+  const body = { destination, state, secret: secret ?? null, publicKey: publicKey ?? null, version, revision }
+  return done(body, 200, headers)
 }

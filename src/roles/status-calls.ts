@@ -2,6 +2,7 @@ import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import { holdsDestination, isScoped } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { keySetOf, publicKeysOf } from '../catalog/features/signing-keys.ts'
 import { readSelector } from '../catalog/labels.ts'
 import { destinationData, listDestinations, type ListQuery } from './operations/destination-list.ts'
 import { healthData, hookData } from './operations/condition-text.ts'
@@ -18,7 +19,7 @@ export function statusCalls(
   followed: Pick<FollowedPicture, 'current' | 'assessed'>,
   catalog: () => Catalog,
   log: Log,
-): Pick<AdminCalls, 'list_destinations' | 'show_status' | 'show_destination_health'> {
+): Pick<AdminCalls, 'list_destinations' | 'show_status' | 'show_destination_health' | 'show_signing_keys'> {
   return {
     list_destinations: ({ query, token: { scope } }) =>
       asked(log, followed.current(), (picture) => {
@@ -46,16 +47,18 @@ export function statusCalls(
       asked(log, followed.current(), (picture) =>
         done(statusData(statusOf(picture, followed.assessed(catalog(), picture)))),
       ),
+    show_signing_keys: async ({ params: { destination = '' } }) => {
+      const known = catalog().destinations.get(destination)
+      return known === undefined
+        ? unknownDestination(destination)
+        : done(keySetOf(publicKeysOf(known.signingKeys)))
+    },
     show_destination_health: ({ params: { destination = '' } }) =>
       asked(log, followed.current(), (picture): AdminAnswer => {
         const one = followed
           .assessed(catalog(), picture)
           .find(({ destination: { id } }) => id === destination)
-        if (one === undefined)
-          return problem(
-            'not_found',
-            `There is no destination ${JSON.stringify(destination)}: list those that there are.`,
-          )
+        if (one === undefined) return unknownDestination(destination)
         return done({
           destination,
           name: one.destination.name,
@@ -66,6 +69,13 @@ export function statusCalls(
         })
       }),
   }
+}
+
+function unknownDestination(destination: string): AdminAnswer {
+  return problem(
+    'not_found',
+    `There is no destination ${JSON.stringify(destination)}: list those that there are.`,
+  )
 }
 
 function queryOf(query: AdminRequest['query']): ListQuery | { readonly problem: string } {

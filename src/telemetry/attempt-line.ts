@@ -24,10 +24,16 @@ type LoggedDelivery = Pick<
     | undefined
 }
 
-type Origin = { readonly origin: string }
+type Origin = { readonly origin: string; readonly timeoutMs?: number | undefined }
 
 /** The line about an attempt whose outcome is an error. */
-type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
+type ErrorLine = {
+  destination: string
+  hook: string
+  outcome: OutcomeKind
+  /** The deadline of the destination itself, after a timeout. */
+  timeoutMs?: number
+}
 
 /**
  * The shortest interval between error lines of one hook, in milliseconds. Without this interval, a dead
@@ -51,7 +57,7 @@ export function createAttemptLog({
   timeoutMs: number
 }): AttemptLog {
   const errorMessages = errorMessagesOf(timeoutMs)
-  const writeError = (line: ErrorLine): void => log.error(line, errorMessages[line.outcome])
+  const writeError = (line: ErrorLine): void => log.error(line, messageOf(line, errorMessages))
   const pacedErrors = new PacedLines<ErrorLine>({ write: writeError, everyMs: errorEveryMs })
   const logError = logAttempts
     ? writeError
@@ -76,7 +82,9 @@ export function createAttemptLog({
       })
       return
     }
-    const host = delivery.endpoint?.hooks.find(({ id }) => id === hookId)?.target.origin
+    const target = delivery.endpoint?.hooks.find(({ id }) => id === hookId)?.target
+    const host = target?.origin
+    const ownMs = outcome.kind === 'timeout' ? target?.timeoutMs : undefined
     const line = {
       destination: delivery.destinationId,
       hook: hookId,
@@ -87,6 +95,7 @@ export function createAttemptLog({
       verdict: verdict.kind,
       outcome: outcome.kind,
       ...detailOf(outcome),
+      ...(ownMs !== undefined && ownMs < timeoutMs && { timeoutMs: ownMs }),
       durationMs: roundMs,
       traceId: delivery.trace?.traceId,
       ...(delivery.replayJob !== '' && { replay: delivery.replayJob }),
@@ -104,10 +113,22 @@ function subjectOf({ outcome, destination, hook }: ErrorLine): string {
   return outcome === 'files' ? outcome : JSON.stringify([outcome, destination, hook])
 }
 
+function timeoutMessage(timeoutMs: number): string {
+  return `timeout: no response within ${timeoutMs} ms`
+}
+
+/** Returns the message of a line. A destination may have a deadline of its own. */
+function messageOf(
+  { outcome, timeoutMs }: ErrorLine,
+  messages: ReturnType<typeof errorMessagesOf>,
+): string | undefined {
+  return timeoutMs === undefined ? messages[outcome] : timeoutMessage(timeoutMs)
+}
+
 /** Returns the log message of each kind of outcome that is an error. */
 function errorMessagesOf(timeoutMs: number): Partial<Record<OutcomeKind, string>> {
   return {
-    timeout: `timeout: no response within ${timeoutMs} ms`,
+    timeout: timeoutMessage(timeoutMs),
     files:
       'no request was sent, because no more files can be opened: raise the limit of open files (ulimit -n)',
     certificate: 'the certificate is not trusted: nothing was sent',

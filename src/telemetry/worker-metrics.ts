@@ -16,6 +16,7 @@ export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 
 const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 6]
 const lookupBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+const batchBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000]
 const usedBuckets = [0.1, 0.25, 0.5, 0.75, 0.9, 1]
 const deliveryBuckets = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 7_200, 14_400]
 
@@ -68,6 +69,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       registers,
     }),
     ...destinationMetrics(registers, perDestination),
+    batchMessages: new TallyHistogram({
+      name: 'sluice_batch_messages',
+      help: 'Messages of each request to a destination with `batch`. Requests with a part of a refused batch count too. Other metrics of attempts count messages.',
+      buckets: batchBuckets,
+      registers,
+    }),
     deadLetters: new Counter({
       name: 'sluice_dead_letters_total',
       help: 'Records written to the dead letters, by reason.',
@@ -187,6 +194,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     proxyConnects: new TallyCounter({
       name: 'sluice_proxy_connects_total',
       help: 'Tunnels requested from the proxy, by outcome: tunnel (opened), target (the target can not be reached), fault (the proxy failed, or no file could be opened) or down (the proxy fails for every target).',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    tokenRequests: new TallyCounter({
+      name: 'sluice_token_requests_total',
+      help: 'Requests to the token endpoints of destinations (login of the kind oauth2), by outcome: given (a token came) or failed. After a failure, messages wait in their queue, and the log names the destination.',
       labelNames: ['outcome'],
       registers,
     }),

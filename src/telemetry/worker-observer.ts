@@ -15,6 +15,7 @@ import type {
 } from '../pipeline/pipeline-ports.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createAttemptLog } from './attempt-line.ts'
+import { loginObserver } from './login-lines.ts'
 import { memo } from './memo.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 import { PacedLines } from './paced-lines.ts'
@@ -45,6 +46,7 @@ export function createObserver({
 }): PipelineObserver & { flush(): void } {
   const attemptLog = createAttemptLog({ log, logAttempts, timeoutMs })
   const countAttempt = attemptCounter(metrics)
+  const batchMessages = metrics.batchMessages.series({})
   const omissions = new PacedLines<OmissionLine>({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
@@ -70,7 +72,9 @@ export function createObserver({
       countAttempt(delivery, result, durationMs)
       attemptLog.add(delivery, result, durationMs)
     },
+    batched: (messages) => batchMessages.observe(messages),
     omitted: omissionObserver(metrics, omissions),
+    askedForToken: loginObserver(metrics, log),
     flush() {
       attemptLog.flush()
       omissions.flush()

@@ -7,7 +7,7 @@ import { boards } from '../../scripts/dashboard-panels.ts'
 import { metricsTable, type TableMetric } from '../../scripts/metrics-table.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { namesIn, selectorsIn } from '../support/promql.ts'
-import { blocksOf, runbooks, variablesPage } from '../support/runbooks.ts'
+import { linesOf, runbooks, variablesPage } from '../support/runbooks.ts'
 import { runTool } from './tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -27,7 +27,7 @@ const rules = found('deploy/prometheus/*.rules.yaml').flatMap((file) => {
   return groups.flatMap((group) => group.rules)
 })
 const alerts = rules.filter(({ alert }) => alert !== undefined)
-const promqlOf = (page: string): string[] => blocksOf(page, 'promql')
+const promqlOf = (page: string): string[] => linesOf(page, 'promql')
 const recorded = rules.flatMap(({ record }) => record ?? [])
 
 let table: ReadonlyMap<string, TableMetric>
@@ -164,7 +164,7 @@ describe('the runbooks', () => {
   // This test only asks each `sluice` command for its help. test/fault/runbooks.test.ts runs all commands of
   // the runbooks against a cluster.
   test('their commands exist', async () => {
-    const lines = runbooks.flatMap((file) => blocksOf(read(file), 'sh'))
+    const lines = runbooks.flatMap((file) => linesOf(read(file), 'sh'))
     expect(lines.filter((line) => !tools.has(line.split(' ')[0] ?? ''))).toEqual([])
     const own = new Set(lines.flatMap((line) => line.split(' -- sluice ')[1] ?? []))
     expect(own.size).toBeGreaterThan(9)
@@ -180,7 +180,7 @@ describe('the runbooks', () => {
     const explained = new Set([...read(variablesPage).matchAll(/\b([A-Z]+)=/g)].map(([, name]) => name))
     for (const file of runbooks) {
       const page = read(file)
-      const lines = blocksOf(page, 'sh')
+      const lines = linesOf(page, 'sh')
       expect(page.includes(`](${basename(variablesPage)}#variables)`), `of ${file}`).toBe(lines.length > 0)
       for (const line of lines) {
         const [tool = ''] = line.split(' ')

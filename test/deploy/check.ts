@@ -65,6 +65,8 @@ function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools
   ]
 }
 
+const gitopsJob = 'deploy/examples/gitops/apply-job.yaml'
+
 function chartChecks(all: Tools): Check[] {
   const { helm } = all
   const required = `${chart}/ci/minimal-values.yaml`
@@ -90,6 +92,11 @@ function chartChecks(all: Tools): Check[] {
           validated(all, { sets: [required, set], version, folders: [schemas.get(version) ?? '', custom] }),
       })),
     ),
+    ...kubernetesVersions.map((version) => ({
+      name: `kubeconform ${gitopsJob} for Kubernetes ${version}`,
+      run: () =>
+        conforming(all.kubeconform, { file: gitopsJob, version, folders: [schemas.get(version) ?? ''] }),
+    })),
     { name: 'helm package', run: () => runTool(helm, ['package', chart, '--destination', scratch]) },
   ]
 }
@@ -115,6 +122,14 @@ async function validated(
   if (!rendered.isOk) return rendered
   const file = join(scratch, 'rendered.yaml')
   writeFileSync(file, rendered.text)
+  return conforming(kubeconform, { file, version, folders })
+}
+
+/** Checks each resource of a file against its schema. */
+function conforming(
+  kubeconform: string,
+  { file, version, folders }: { file: string; version: string; folders: readonly string[] },
+): Promise<Ran> {
   const locations = folders.flatMap((folder) => [
     '-schema-location',
     join(folder, '{{.ResourceKind}}{{.KindSuffix}}.json'),

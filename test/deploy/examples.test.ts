@@ -2,6 +2,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
 import { readConfig } from '../../src/config/read.ts'
 import { planOf, type Referred } from './kubelet.ts'
 import { helmTemplate, type Pod, podsOf, render, type Resource } from './render.ts'
@@ -86,6 +87,35 @@ const examples: Readonly<Record<string, Example>> = {
 test('each example has its test', () => {
   const files = globSync('*.yaml', { cwd: folder }).map((file) => basename(file, '.yaml'))
   expect(files.toSorted()).toEqual(Object.keys(examples).toSorted())
+})
+
+test('the ConfigMap of the example for GitOps has every file, and the Job mounts it with the variables of its files', () => {
+  const gitops = join(folder, 'gitops')
+  const read = (name: string): unknown => parse(readFileSync(join(gitops, name), 'utf8'))
+  const files = globSync('destinations/*', { cwd: gitops }).toSorted()
+  const kustomization = Object(read('kustomization.yaml'))
+  const [generated] = kustomization.configMapGenerator
+  expect(generated.files.toSorted()).toEqual(files)
+  expect(kustomization.resources).toEqual(['apply-job.yaml'])
+  const { containers, volumes } = Object(read('apply-job.yaml')).spec.template.spec
+  const [container] = containers
+  const mounted = volumes.find((volume: { name: string }) => volume.name === 'destinations')
+  expect(mounted.configMap.name).toBe(generated.name)
+  const at = container.volumeMounts.find((mount: { name: string }) => mount.name === 'destinations')
+  expect(container.args).toContain(at.mountPath)
+  const texts = files.map((file) => readFileSync(join(gitops, file), 'utf8')).join()
+  expect(texts).toContain('${CATALOG_')
+  expect(container.envFrom).toEqual([{ secretRef: { name: 'sluice-destinations' } }])
+})
+
+test('a folder of files is the catalog of every pod that reads it', async () => {
+  const given = ['--set', 'catalog.existingConfigMap=sluice-destinations', '--set', 'catalog.folder=true']
+  const pods = podsOf(await render(tools, ...given))
+  const files = pods.flatMap(({ containers: [{ env }] }) =>
+    env.flatMap(({ name, value }) => (name === 'SLUICE_CATALOG_FILE' ? [value] : [])),
+  )
+  expect(files.length).toBeGreaterThan(1)
+  expect(new Set(files)).toEqual(new Set(['/etc/sluice']))
 })
 
 describe.each(Object.entries(examples))('%s', (name, { secrets, kafka, files, unwanted = [] }) => {

@@ -12,7 +12,7 @@ import { ensureCommands } from '../support/debian.ts'
 import { type Collector, startCollector } from '../support/otlp.ts'
 import { type Prometheus, startPrometheus } from '../support/prometheus.ts'
 import { namesIn } from '../support/promql.ts'
-import { blocksOf, readRunbook, runbooks } from '../support/runbooks.ts'
+import { linesOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
@@ -134,7 +134,7 @@ describe('a real Prometheus', () => {
     const named = [
       ...exprs,
       ...boards.flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(({ expr }) => expr))),
-      ...runbooks.flatMap((file) => blocksOf(readRunbook(file), 'promql')),
+      ...runbooks.flatMap((file) => linesOf(readRunbook(file), 'promql')),
     ].flatMap(namesIn)
     const names = [...new Set(named)].filter((name) => !recorded.has(name))
     const metrics = names.map((name) => (types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '')))
@@ -153,7 +153,7 @@ describe('a real Prometheus', () => {
   })
 
   test('answers every query of every runbook, and most with data', async () => {
-    const queries = runbooks.flatMap((file) => blocksOf(readRunbook(file), 'promql'))
+    const queries = runbooks.flatMap((file) => linesOf(readRunbook(file), 'promql'))
     const without: string[] = []
     for (const expr of queries) if ((await prometheus.ask(expr)) === 0) without.push(expr)
     expect(queries.length).toBeGreaterThan(60)

@@ -13,7 +13,7 @@ import { writeKafkaScripts } from '../support/kafka-scripts.ts'
 import { type Kubernetes, startKubernetes } from '../support/kubernetes.ts'
 import { writePause } from '../support/pauses.ts'
 import { createRelease } from '../support/release.ts'
-import { blocksOf, readRunbook, runbooks } from '../support/runbooks.ts'
+import { linesOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { type RunningRegistry, startSchemaRegistry } from '../support/schema-registry.ts'
 import { until } from '../support/until.ts'
 
@@ -21,7 +21,7 @@ import { until } from '../support/until.ts'
 const hangsAfterMs = 60_000
 const namespace = 'sluice'
 const pod = 'sluice-worker-0'
-const commands = [...new Set(runbooks.flatMap((file) => blocksOf(readRunbook(file), 'sh')))]
+const commands = [...new Set(runbooks.flatMap((file) => linesOf(readRunbook(file), 'sh')))]
 
 let folder: string
 let up: Up

@@ -140,6 +140,30 @@ export function testAdminLog(
     expect(first?.durationMs.p95).toBeCloseTo(40, -1)
   })
 
+  const failed = { succeeded: [0, 0], failed: [1, 0], dead: [0, 0] }
+  const fine = { succeeded: [0, 25], failed: [0, 0], dead: [0, 0] }
+
+  test.each([
+    ['destination', { erp: failed, crm: fine }],
+    ['status', { 503: failed, 200: fine }],
+    ['all', { '': { ...fine, failed: failed.failed } }],
+  ])(
+    'counts by %s have a number for each step, the group with most failures first',
+    async (groupBy, groups) => {
+      const range = { from: iso(startMs), to: iso(startMs + 120_000), step: '1m' }
+      const { status, json } = await ask('/v1/log/stats', { ...range, groupBy })
+      expect([status, json['times'], json['others']]).toEqual([200, [iso(startMs), iso(startMs + 60_000)], 0])
+      const found: readonly { readonly key: string }[] = Object(json['groups'])
+      expect(Object.fromEntries(found.map(({ key, ...counts }) => [key, counts]))).toEqual(groups)
+      expect(found[0]?.key).toBe(groupBy === 'all' ? '' : groupBy === 'status' ? '503' : 'erp')
+    },
+  )
+
+  test('the groups that are left out are counted', async () => {
+    const { json } = await ask('/v1/log/stats', { ...since, step: '1h', groupBy: 'destination', top: 1 })
+    expect(json).toMatchObject({ groups: [{ key: 'erp' }], others: 1 })
+  })
+
   test('how far it reaches back is told', async () => {
     const { json } = await ask('/v1/log')
     expect(json).toMatchObject({ oldest: iso(startMs), records: 27 })

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { Definitions } from '../../src/catalog-log/definitions.ts'
-import { CatalogDesk, type Change } from '../../src/catalog-log/desk.ts'
+import { CatalogDesk, type Change, type DeskOptions } from '../../src/catalog-log/desk.ts'
 import { HistoryReading } from '../../src/catalog-log/history-reading.ts'
 import { type CatalogKeys, newKeyLine, readKeys } from '../../src/catalog-log/keys.ts'
 import type { RefusedRecord } from '../../src/catalog-log/log.ts'
@@ -42,10 +42,11 @@ export function openDesk(
   topic: string,
   keys: CatalogKeys,
   onRefused: (refused: RefusedRecord) => void = () => undefined,
+  penOf: (pen: Pen) => DeskOptions['pen'] = (pen) => pen,
 ): CatalogDesk {
   const reader = createPartitionReader(workerKafka(), { keepsOpen: true })
   const desk = new CatalogDesk({
-    pen: new Pen({ kafka: workerKafka(), transactionalId: topic, topic }),
+    pen: penOf(new Pen({ kafka: workerKafka(), transactionalId: topic, topic })),
     read: catalogReading(reader, topic),
     seals: new RecordSeals(topic, keys),
     definitions: new Definitions(topic, keys),

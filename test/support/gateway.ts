@@ -41,15 +41,17 @@ export type TestGateway = {
 
 export async function startGateway({
   sources = [{ id: 'shop', writeKeys: ['KEY'] }],
+  destinations = [],
   variables: own = {},
   brokers = testKafka(),
 }: {
   sources?: readonly GatewaySource[]
+  destinations?: readonly object[]
   variables?: Record<string, string>
   brokers?: readonly string[]
 } = {}): Promise<TestGateway> {
   const prefix = randomPrefix()
-  const catalog = writeCatalog({ sources: [...sources], destinations: [] })
+  const catalog = writeCatalog({ sources: [...sources], destinations: [...destinations] })
   const variables = {
     SLUICE_KAFKA_BROKERS: brokers.join(','),
     SLUICE_KAFKA_TOPIC_PREFIX: prefix,

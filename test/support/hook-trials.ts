@@ -84,6 +84,7 @@ export async function startTrials(): Promise<Trials> {
       bulkhead,
       hooks: endpoint.hooks,
       sick: [],
+      withoutLogin: [],
       now: Date.now,
       tryClass: 'first',
       isForAll: true,

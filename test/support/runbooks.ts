@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { blocksOf } from '../../scripts/markdown-page.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -15,16 +16,7 @@ export function readRunbook(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/**
- * Returns the lines of a page's code blocks that are in this language. A block in a list is indented; its
- * lines are returned without that.
- */
-export function blocksOf(page: string, language: string): string[] {
-  const blocks = [...page.matchAll(new RegExp(`^( *)\`\`\`${language}\n(.*?)^\\1\`\`\``, 'gms'))]
-  return blocks.flatMap(([, indent = '', block = '']) =>
-    block
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.slice(indent.length)),
-  )
+/** Returns the lines of a page's code blocks that are in this language. */
+export function linesOf(page: string, language: string): string[] {
+  return blocksOf(page).flatMap((block) => (block.language === language ? block.text.trim().split('\n') : []))
 }

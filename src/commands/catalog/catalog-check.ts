@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
 import { type Fault, formatFault, maxFaults } from '../../catalog/fault.ts'
-import { openCatalogFile } from '../../catalog/file.ts'
-import type { KnownCatalog } from '../../catalog/lost-entries.ts'
+import { unknownPem } from '../../catalog/features/hook-tls.ts'
+import { openCatalogFile, type OpenedCatalogFile } from '../../catalog/file/file.ts'
+import type { KnownCatalog } from '../../catalog/file/lost-entries.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import type { Variables } from '../../catalog/variables.ts'
 import { catalogVariables } from '../../config/read.ts'
@@ -57,43 +58,55 @@ async function readOnce(
   mayLackVariables: boolean,
   known?: KnownCatalog,
 ): Promise<{ catalog: Catalog; lacking: readonly string[] }> {
-  const check = (variables: Variables) =>
-    openCatalogFile({
+  const check = async (variables: Variables): Promise<OpenedCatalogFile> => {
+    const handlers = { onChange: ignore, onRefused: ignore }
+    const read = await openCatalogFile({
       path,
       variables,
       variablesFolder,
       allowAddresses,
       known,
-      onChange: ignore,
-      onRefused: ignore,
+      ...handlers,
     })
+    if (read.ok) read.file.stop()
+    return read
+  }
   const given = catalogVariables()
   let opened = await check(given)
-  const lacking = mayLackVariables && !opened.ok ? lackingIn(opened.faults) : new Map<string, boolean>()
+  const lacking = mayLackVariables ? lackingIn(faultsOf(opened)) : new Map<string, StandIn>()
   if (lacking.size > 0) {
-    const standIns = [...lacking].map(([name, isUrl]) => [name, standIn(name, isUrl)])
+    const standIns = [...lacking].map(([name, kind]) => [name, standIn(name, kind)])
     opened = await check({ ...given, ...Object.fromEntries(standIns) })
   }
-  if (!opened.ok) {
-    const { faults } = opened
+  const faults = faultsOf(opened)
+  if (!opened.ok || faults.length > 0) {
     const count =
       faults.length > maxFaults ? `more than ${maxFaults} faults` : counted(faults.length, 'fault')
     throw new StartError(`${path} has ${count}:\n${faults.map(formatFault).join('\n')}`)
   }
-  opened.file.stop()
   return { catalog: opened.file.current(), lacking: [...lacking.keys()] }
+}
+
+/** Returns the faults of a file, or of some files of a folder, of which a process would use the others. */
+function faultsOf(opened: OpenedCatalogFile): readonly Fault[] {
+  return opened.ok ? (opened.file.refused()?.faults ?? []) : opened.faults
 }
 
 function ignore(): void {}
 
 /**
- * Returns the names of the variables that aren't set. The value is true if the variable has to be a URL or
- * its beginning.
+ * What the value of a variable has to be: a URL or its beginning, a certificate or key, or any other text.
  */
-function lackingIn(faults: readonly Fault[]): ReadonlyMap<string, boolean> {
-  const lacking = new Map<string, boolean>()
-  for (const { variable, isUrl = false } of faults)
-    if (variable !== undefined) lacking.set(variable, isUrl || lacking.get(variable) === true)
+type StandIn = 'url' | 'pem' | 'text'
+
+/** Returns the names of the variables that aren't set, and what their values have to be. */
+function lackingIn(faults: readonly Fault[]): ReadonlyMap<string, StandIn> {
+  const lacking = new Map<string, StandIn>()
+  for (const { variable, isUrl = false, isPem = false } of faults) {
+    if (variable === undefined) continue
+    const kind = isUrl ? 'url' : isPem ? 'pem' : 'text'
+    if (kind !== 'text' || !lacking.has(variable)) lacking.set(variable, kind)
+  }
   return lacking
 }
 
@@ -101,9 +114,10 @@ function lackingIn(faults: readonly Fault[]): ReadonlyMap<string, boolean> {
  * Returns a value for a variable that isn't set. The rules for secrets, keys, headers and URLs allow this
  * value, also together with other text.
  */
-function standIn(name: string, isUrl: boolean): string {
+function standIn(name: string, kind: StandIn): string {
+  if (kind === 'pem') return unknownPem
   const text = createHash('sha256').update(name).digest('hex').slice(0, 48)
-  return isUrl ? `https://example.com/${text}` : text
+  return kind === 'url' ? `https://example.com/${text}` : text
 }
 
 /** Describes how a catalog differs from an earlier one, in a line for each list of entries. */

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { formatFaults } from '../../catalog/fault.ts'
-import { lossFaults } from '../../catalog/lost-entries.ts'
+import { lossFaults } from '../../catalog/file/lost-entries.ts'
 import { recordOf } from '../../catalog/plain-data.ts'
 import type { Edit } from '../../catalog-log/judge.ts'
 import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'

@@ -104,6 +104,7 @@ function addRotate(parent: Command, { command, once }: CommandTools): void {
   command('rotate', 'make a new secret of a destination in the topic, beside the old one', { parent })
     .argument('<destination>', 'its id in the catalog')
     .option('--end', 'end the old secret, so that only the new one is used')
+    .option('--ed25519', 'make or end keys of Ed25519 instead of the secret: receivers get the public key')
     .option(
       '--old-ends-at <time>',
       'when the old secret ends by itself (ISO 8601); needed without Standard Webhooks',
@@ -117,6 +118,7 @@ function addRotate(parent: Command, { command, once }: CommandTools): void {
 Examples:
   sluice destinations rotate crm
   sluice destinations rotate crm --end
+  sluice destinations rotate crm --ed25519
 
 The new secret is shown once. With Standard Webhooks, requests are signed with both secrets until --end. The
 header X-Signature has room for one signature only: it is made with the old secret until the old one ends. See
@@ -129,6 +131,7 @@ docs/verifying-signatures.md.`,
           {
             id,
             isEnd: flags['end'] === true,
+            isEd25519: flags['ed25519'] === true,
             oldEndsAt: textOf(flags['oldEndsAt']),
             isDryRun: flags['dryRun'] === true,
             by: textOf(flags['by']),

@@ -62,6 +62,8 @@ function outcomeOf({ outcome, status, error }: LogRecord): Outcome | undefined {
       return { kind: 'proxy', code: error, isDown: false }
     case 'address':
       return { kind: 'address', address: error }
+    case 'login':
+      return { kind: 'login', detail: error }
     case 'request':
       return { kind: 'request', detail: '' }
     case '':

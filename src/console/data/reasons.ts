@@ -25,6 +25,10 @@ const explained: Readonly<Record<DeadReason, Explained>> = {
     means: 'It waited for its turn longer than the topic keeps records (30 days).',
     todo: 'Switch the destination on, or let it take more (rate limit, requests in flight). Then replay.',
   },
+  login_failed: {
+    means: 'No token to log in with could be had for the time of delivery.loginWait.',
+    todo: 'Correct the login of its URL, or mend the token endpoint. Then replay.',
+  },
   destination_removed: {
     means: 'The destination was removed from the catalog while it waited.',
     todo: 'Undo the removal in History if it was a mistake. Then replay.',

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import buildConnector from 'undici/lib/core/connect.js'
+import type { HookTls } from '../../catalog/features/hook-tls.ts'
 import { NameNotResolvedError } from './connect-error.ts'
 import { type Addressing, type Connector, isIpv6, shuffled } from './host-addresses.ts'
 import { createTlsConnector } from './tls-connector.ts'
@@ -36,8 +37,9 @@ function pushRead(this: Socket, bytes: number): boolean {
 /**
  * Creates a connector for undici that gets the addresses of names from `addressing`. If the options of a
  * connection have `addresses`, these decide which address is tried first, and learn whether it was reached.
+ * `tls`: see `createTlsConnector`.
  */
-export function createDialler(addressing: Addressing, timeoutMs: number): Connector {
+export function createDialler(addressing: Addressing, timeoutMs: number, tls?: HookTls): Connector {
   const options: buildConnector.BuildOptions = {
     timeout: timeoutMs,
     allowH2: false,
@@ -45,7 +47,7 @@ export function createDialler(addressing: Addressing, timeoutMs: number): Connec
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: nextAddressMs,
   }
-  const connectByTls = createTlsConnector(options)
+  const connectByTls = createTlsConnector(options, tls)
   return (to, callback) => {
     const { addresses } = to
     let first: string | undefined

@@ -1,6 +1,7 @@
 import { isIP, type Socket } from 'node:net'
 import type { buildConnector } from 'undici'
 import { type AddressPolicy, isRefusedHost } from '../../address/policy.ts'
+import type { HookTls } from '../../catalog/features/hook-tls.ts'
 import { AddressNotAllowedError, ConnectionLostError, NameNotResolvedError } from './connect-error.ts'
 import { createDialler } from './dialler.ts'
 import type { Addressing, Connector } from './host-addresses.ts'
@@ -18,13 +19,14 @@ export type ConnectorOptions = {
   proxy?: OutboundProxy | undefined
   /** Time that undici has to open a connection, including the TLS handshake. */
   timeoutMs: number
+  /** What the connections of one hook show and trust. `undefined`: as all others. */
+  tls?: HookTls | undefined
 }
 
 /** Creates a connector that opens connections to hooks, but only to addresses that the policy allows. */
-export function createConnector({ policy, resolver, proxy, timeoutMs }: ConnectorOptions): Connector {
-  return proxy === undefined
-    ? createDirectConnector(policy, resolver, timeoutMs)
-    : createTunnelConnector(policy, proxy, timeoutMs)
+export function createConnector(options: ConnectorOptions): Connector {
+  const { proxy } = options
+  return proxy === undefined ? createDirectConnector(options) : createTunnelConnector({ ...options, proxy })
 }
 
 /** Creates a function that finds those addresses of a name that the policy allows. */
@@ -54,8 +56,8 @@ function allowedOf(addresses: readonly string[], policy: AddressPolicy): readonl
  * connected to. So an attacker gains nothing if the name resolves to another address a moment later. When the
  * socket is connected, the peer's address is checked again.
  */
-function createDirectConnector(policy: AddressPolicy, resolver: NameResolver, timeoutMs: number): Connector {
-  const dial = createDialler(createAddressing(policy, resolver), timeoutMs)
+function createDirectConnector({ policy, resolver, timeoutMs, tls }: ConnectorOptions): Connector {
+  const dial = createDialler(createAddressing(policy, resolver), timeoutMs, tls)
   return (options, callback) => {
     const { hostname } = options
     if (isIP(hostname) !== 0 && !policy.allows(hostname)) {
@@ -84,8 +86,13 @@ function verifyPeer(policy: AddressPolicy, socket: Socket, callback: buildConnec
  * Creates a connector that reaches hooks through the proxy. The connector checks the host in the hook's URL.
  * The proxy has to check the addresses that the name resolves to. TLS ends at the hook, not at the proxy.
  */
-function createTunnelConnector(policy: AddressPolicy, proxy: OutboundProxy, timeoutMs: number): Connector {
-  const secure = createTlsConnector({ timeout: timeoutMs, allowH2: false })
+function createTunnelConnector({
+  policy,
+  proxy,
+  timeoutMs,
+  tls,
+}: ConnectorOptions & { readonly proxy: OutboundProxy }): Connector {
+  const secure = createTlsConnector({ timeout: timeoutMs, allowH2: false }, tls)
   return (options, callback) => {
     const { hostname, protocol } = options
     if (isRefusedHost(hostname, policy)) {

@@ -1,20 +1,31 @@
-import { createSecureContext, type SecureContext, TLSSocket, DEFAULT_CIPHERS } from 'node:tls'
+import {
+  createSecureContext,
+  DEFAULT_CIPHERS,
+  type SecureContext,
+  type SecureContextOptions,
+  TLSSocket,
+} from 'node:tls'
 import buildConnector from 'undici/lib/core/connect.js'
 import { isFileShortage, codeOf } from './file-shortage.ts'
 import type { Connector } from './host-addresses.ts'
 import { TlsSessions } from './tls-sessions.ts'
 import { constants } from 'node:crypto'
+import type { HookTls } from '../../catalog/features/hook-tls.ts'
 
 /**
  * Creates undici's connector for `https:`. It uses our `tlsOptions`, and trusts Node's own certificates and
  * those of `NODE_EXTRA_CA_CERTS`. All connections share one `SecureContext`, which is made for the first
  * connection. Otherwise Node would make a context for each connection.
  *
+ * `own`: a client certificate, and authorities that are trusted instead. A connector with them is for one
+ * hook, so no other server sees the certificate, and no session is resumed under another one.
+ *
  * Sessions are kept in `TlsSessions`, not in undici's own cache. undici's cache has room for only a hundred
  * names, doesn't distinguish ports, and loses its sessions at the next garbage collection.
  */
 export function createTlsConnector(
   options: buildConnector.BuildOptions,
+  own: HookTls | undefined,
   now: () => number = () => performance.now(),
 ): Connector {
   const sessions = new TlsSessions(now)
@@ -22,12 +33,23 @@ export function createTlsConnector(
   return (to, callback) => {
     const server = `${to.servername ?? ''} ${to.hostname}:${to.port}`
     const session = sessions.of(server)
-    secureContext ??= createSecureContext(tlsOptions)
+    try {
+      secureContext ??= createSecureContext(own === undefined ? tlsOptions : optionsOf(own))
+    } catch (error) {
+      // The catalog refuses what TLS does. But what TLS accepts may differ from machine to machine.
+      callback(error instanceof Error ? error : new Error(String(error)), null)
+      return
+    }
     const { lookup } = to
-    const own = { ...options, ...(lookup !== undefined && { lookup }), secureContext, maxCachedSessions: 0 }
+    const ofThis = {
+      ...options,
+      ...(lookup !== undefined && { lookup }),
+      secureContext,
+      maxCachedSessions: 0,
+    }
     // Each connection needs its own connector, because a connector takes a session and a `lookup` only when
     // the connector is built.
-    const connect = buildConnector(session === undefined ? own : { ...own, session })
+    const connect = buildConnector(session === undefined ? ofThis : { ...ofThis, session })
     connect(to, (...result) => {
       const [error, socket] = result
       if (socket instanceof TLSSocket) keepSessionsOf(socket, server)
@@ -61,3 +83,12 @@ const tlsOptions = {
   ciphers: `${DEFAULT_CIPHERS}:!kDHE`,
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } as const
+
+function optionsOf({ certificate, key, ca }: HookTls): SecureContextOptions {
+  return {
+    ...tlsOptions,
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(key !== undefined && { key }),
+    ...(ca !== undefined && { ca }),
+  }
+}

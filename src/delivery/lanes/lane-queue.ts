@@ -26,6 +26,16 @@ const turns: readonly LaneClass[] = [
 ]
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
 
+/** When the deliveries of a lane are sent that leave it together, in one request. */
+export type BatchLimits = {
+  /** The most deliveries of a request. */
+  readonly maxMessages: number
+  /** The most bytes of a request. A larger delivery leaves alone. */
+  readonly maxBytes: number
+  /** The longest time, in milliseconds, that a delivery waits for others. */
+  readonly maxWaitMs: number
+}
+
 /**
  * The longest time, in milliseconds, that a lane waits for a token of its rate limit before it asks again. It
  * asks again because an edit of the catalog, or a new assignment of partitions, may have raised or removed
@@ -37,7 +47,7 @@ const mostWaitMs = 1_000
  * The queue of one destination: its waiting deliveries, by `LaneClass`, and the number of its deliveries in
  * flight.
  */
-export class Lane<D> {
+export class Lane<D extends { readonly bytes: number }> {
   readonly key: string
   /** The destination's limit on deliveries in flight. */
   cap: number
@@ -55,7 +65,9 @@ export class Lane<D> {
    */
   pausedUntilMs = 0
   /** The lane's place among the lanes that want to start a delivery. */
-  place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
+  place: 'nowhere' | 'in line' | 'blocked' | 'asleep' | 'gathering' = 'nowhere'
+  /** The timer that ends the wait of a lane that gathers a batch. Only `Lanes` uses this field. */
+  gathering: NodeJS.Timeout | undefined
   /** True while the lane is in the queue of blocked lanes. Only `Lanes` uses this field. */
   isInBlocked = false
   /**
@@ -79,6 +91,9 @@ export class Lane<D> {
   readonly #kept = new Queue<D>()
   #turn = 0
   #length = 0
+  #batch: BatchLimits | undefined
+  /** The bytes of all waiting deliveries. They are counted only in a lane with a `batch`. */
+  #bytes = 0
 
   constructor(key: string, cap: number) {
     this.key = key
@@ -87,6 +102,24 @@ export class Lane<D> {
 
   get length(): number {
     return this.#length
+  }
+
+  /** How deliveries leave together. `undefined`: each leaves alone. */
+  get batch(): BatchLimits | undefined {
+    return this.#batch
+  }
+
+  setBatch(batch: BatchLimits | undefined): void {
+    if (batch === this.#batch) return
+    this.#batch = batch
+    this.#bytes = 0
+    if (batch === undefined) return
+    for (const queue of this.#all()) for (const { bytes } of queue.items()) this.#bytes += bytes
+  }
+
+  /** Returns true if the waiting deliveries fill a batch. */
+  isFull({ maxMessages, maxBytes }: BatchLimits): boolean {
+    return this.#length >= maxMessages || this.#bytes >= maxBytes
   }
 
   get isIdle(): boolean {
@@ -108,7 +141,7 @@ export class Lane<D> {
 
   push(delivery: D, laneClass: LaneClass, sinceMs: number): void {
     this.#queues[laneClass].push(delivery, sinceMs)
-    this.#length++
+    this.#added(delivery)
   }
 
   /**
@@ -117,7 +150,7 @@ export class Lane<D> {
    */
   keep(delivery: D): void {
     this.#kept.push(delivery, 0)
-    this.#length++
+    this.#added(delivery)
   }
 
   /** The delivery that has waited here for the longest time, and since when. */
@@ -136,6 +169,15 @@ export class Lane<D> {
 
   shiftKept(): D | undefined {
     return this.#taken(this.#kept.shift())
+  }
+
+  /** Returns the delivery whose turn is next, which `shift` would remove. */
+  peek(): D | undefined {
+    if (this.#length === 0) return undefined
+    const preferred = turns[this.#turn % turns.length] ?? 'fresh'
+    let first = this.#firstOf(preferred)
+    for (const laneClass of byUrgency) first ??= this.#firstOf(laneClass)
+    return first
   }
 
   /** Removes the delivery whose turn is next, and returns it. */
@@ -178,10 +220,23 @@ export class Lane<D> {
    * Removes, from all classes, the deliveries for which `isToGo` returns true. The others keep their order.
    */
   remove(isToGo: (delivery: D) => boolean): D[] {
-    const queues = [this.#kept, ...byUrgency.map((laneClass) => this.#queues[laneClass])]
-    const removed = queues.flatMap((queue) => queue.remove(isToGo))
-    this.#length -= removed.length
+    const removed = this.#all().flatMap((queue) => queue.remove(isToGo))
+    for (const delivery of removed) this.#taken(delivery)
     return removed
+  }
+
+  #all(): Queue<D>[] {
+    return [this.#kept, ...byUrgency.map((laneClass) => this.#queues[laneClass])]
+  }
+
+  #firstOf(laneClass: LaneClass): D | undefined {
+    const kept = laneClass === 'retry' ? this.oldestKept : undefined
+    return kept ?? this.#queues[laneClass].oldest?.delivery
+  }
+
+  #added(delivery: D): void {
+    this.#length++
+    if (this.#batch !== undefined) this.#bytes += delivery.bytes
   }
 
   #shiftFirst(): D | undefined {
@@ -198,7 +253,9 @@ export class Lane<D> {
   }
 
   #taken(delivery: D | undefined): D | undefined {
-    if (delivery !== undefined) this.#length--
+    if (delivery === undefined) return undefined
+    this.#length--
+    if (this.#batch !== undefined) this.#bytes -= delivery.bytes
     return delivery
   }
 }

@@ -1,14 +1,18 @@
 import type { Rate } from '../../async/token-bucket.ts'
-import type { Lane, LaneClass } from './lane-queue.ts'
+import type { BatchLimits, Lane, LaneClass } from './lane-queue.ts'
 
 /** The part of a delivery that its lane uses. */
-export type LaneItem<D> = {
+export type LaneItem<D extends { readonly bytes: number }> = {
   readonly laneKey: string
   /** Limit on the lane's deliveries in flight. */
   readonly laneCap: number
   readonly laneClass: LaneClass
   /** Rate limit on the lane's attempts in this process. `undefined`: the rate isn't limited. */
   readonly laneRate: Rate | undefined
+  /** How the lane's deliveries leave together, in one request. `undefined`: each leaves alone. */
+  readonly laneBatch: BatchLimits | undefined
+  /** The bytes that the delivery adds to a batch. They don't change while it waits in its lane. */
+  readonly bytes: number
   /**
    * True if the worker took the record long after the record was available or due, because it is catching up.
    */
@@ -32,8 +36,15 @@ export type LaneItem<D> = {
   readonly isAbandoned: boolean
 }
 
-/** The limits of a lane: on its deliveries in flight, and on the rate of its attempts in this process. */
-export type LaneLimits = { readonly cap: number; readonly rate: Rate | undefined }
+/**
+ * The limits of a lane: on its deliveries in flight, on the rate of its attempts in this process, and on its
+ * batches. A batch counts as one delivery in flight, and as one attempt.
+ */
+export type LaneLimits = {
+  readonly cap: number
+  readonly rate: Rate | undefined
+  readonly batch?: BatchLimits | undefined
+}
 
 /** A lane in which deliveries wait: how many, the oldest of them, and how long it has waited in the lane. */
 export type WaitingLane<D> = {
@@ -45,6 +56,12 @@ export type WaitingLane<D> = {
 
 export type Lanes<D extends LaneItem<D>> = {
   offer(delivery: D): void
+  /**
+   * Removes the delivery that would start next in the lane of `lead`, if `fits` returns true for it, and
+   * returns it. It leaves with `lead`, which has started, and has no place of its own: never call `finished`
+   * or `postpone` for it.
+   */
+  takeMore(lead: D, fits: (next: D) => boolean): D | undefined
   /** Frees the place of a started delivery that has ended. */
   finished(delivery: D): void
   /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
@@ -115,9 +132,18 @@ export type LanesOptions<D> = {
   limitsOf?: ((laneKey: string) => LaneLimits | undefined) | undefined
   /** Returns how many more records the buffer has room for. */
   freeRecords: () => number
+  /**
+   * Starts a delivery. In a lane with a `batch`, it is called once a batch is full, or its first delivery has
+   * waited for `maxWaitMs`, or the buffer has no more room; `takeMore` then gives the others.
+   */
   start: (delivery: D) => void
   overflow: (delivery: D) => void
   letGo: (delivery: D) => void
+  /**
+   * Returns true if more deliveries of a lane are on their way to it from outside of this process. What has
+   * waited there waits for nothing else before it leaves in a batch.
+   */
+  areMoreComing?: ((laneKey: string) => boolean) | undefined
   /** Called when a lane that is fed from outside of this process holds few deliveries ready. */
   onLow?: ((laneKey: string) => void) | undefined
   onCongested: (isCongested: boolean) => void

@@ -105,9 +105,23 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
       return
     }
     this.#push(lane, delivery)
-    this.#joinLine(lane)
+    if (lane.place === 'gathering' && this.#isGathered(lane, delivery)) this.#endGathering(lane)
+    else this.#joinLine(lane)
     this.#pump()
     if (lane.length > 0) this.#waiting.add(lane)
+  }
+
+  takeMore(lead: D, fits: (next: D) => boolean): D | undefined {
+    const lane = this.#startedFrom(lead)
+    for (let next = lane.peek(); next !== undefined; next = lane.peek()) {
+      if (!next.isAbandoned && !fits(next)) return undefined
+      lane.shift()
+      this.#queued--
+      this.#relax(lane)
+      if (!next.isAbandoned) return next
+      this.#options.letGo(next)
+    }
+    return undefined
   }
 
   setFed(laneKey: string, isFed: boolean): void {
@@ -165,6 +179,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   stop(): void {
+    for (const lane of this.#lanes.values()) clearTimeout(lane.gathering)
     for (const sweep of this.#sweeps) clearInterval(sweep)
   }
 
@@ -175,6 +190,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
       this.#lanes.set(lane.key, lane)
     }
     lane.cap = delivery.laneCap
+    lane.setBatch(delivery.laneBatch)
     this.#setRate(lane, delivery.laneRate)
     return lane
   }
@@ -297,6 +313,11 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
       this.#block(lane)
       return
     }
+    const gatherMs = lane.batch === undefined ? 0 : this.#gatherMs(lane)
+    if (gatherMs > 0) {
+      this.#gather(lane, gatherMs)
+      return
+    }
     const waitMs = lane.length === 0 ? 0 : lane.waitMs()
     if (waitMs > 0) {
       this.#sleep(lane, waitMs)
@@ -308,7 +329,40 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.inFlight++
     this.#joinLine(lane)
     this.#options.start(delivery)
-    if (lane.isFed && lane.length <= lane.cap / 2) this.#options.onLow?.(lane.key)
+    const few = lane.batch === undefined ? lane.cap / 2 : lane.cap * lane.batch.maxMessages
+    if (lane.isFed && lane.length <= few) this.#options.onLow?.(lane.key)
+  }
+
+  /** Returns how long a lane still has to gather its next batch, in milliseconds; 0 if it may leave now. */
+  #gatherMs(lane: Lane<D>): number {
+    const { batch, oldest } = lane
+    if (batch === undefined || oldest === undefined) return 0
+    return this.#isGathered(lane, oldest.delivery) ? 0 : oldest.sinceMs + batch.maxWaitMs - this.#clock.nowMs
+  }
+
+  /**
+   * Returns true if a lane needn't wait for more deliveries to fill a batch. What has waited in a queue
+   * outside of this process only waits for those that come from there with it.
+   */
+  #isGathered(lane: Lane<D>, { isFromQueue }: D): boolean {
+    const { batch, key } = lane
+    if (batch === undefined || lane.isFull(batch) || lane.length >= this.#share()) return true
+    return isFromQueue && this.#options.areMoreComing?.(key) !== true
+  }
+
+  #gather(lane: Lane<D>, ms: number): void {
+    lane.place = 'gathering'
+    lane.gathering = setTimeout(() => {
+      this.#endGathering(lane)
+      this.#pump()
+    }, Math.ceil(ms)).unref()
+  }
+
+  #endGathering(lane: Lane<D>): void {
+    clearTimeout(lane.gathering)
+    lane.gathering = undefined
+    if (lane.place === 'gathering') lane.place = 'nowhere'
+    this.#joinLine(lane)
   }
 
   #take(lane: Lane<D>): D | undefined {
@@ -386,6 +440,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     const mayMove = !this.#isShut && this.#openedMs <= latestMs
     for (const lane of this.#waiting) {
       this.#renewLimits(lane)
+      if (lane.place === 'gathering' && this.#gatherMs(lane) <= 0) this.#endGathering(lane)
       const moved = mayMove && this.#isHeldUp(lane) ? this.#moveOn(lane, latestMs) : 0
       if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
       this.#relax(lane)
@@ -403,6 +458,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     const limits = this.#options.limitsOf?.(lane.key)
     if (limits === undefined) return
     lane.cap = limits.cap
+    lane.setBatch(limits.batch)
     this.#setRate(lane, limits.rate)
     this.#joinLine(lane)
   }

@@ -31,6 +31,11 @@ export class Queue<D> {
     return item.delivery
   }
 
+  /** All deliveries, in their order. */
+  *items(): Generator<D> {
+    for (let item = this.#first; item !== undefined; item = item.behind) yield item.delivery
+  }
+
   remove(isToGo: (delivery: D) => boolean): D[] {
     const removed: D[] = []
     let item = this.#first

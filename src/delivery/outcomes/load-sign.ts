@@ -26,6 +26,7 @@ export function loadSignOf(outcome: Outcome): LoadSign {
     case 'dns':
     case 'proxy':
     case 'files':
+    case 'login':
     case 'certificate':
     case 'address':
     case 'request':

@@ -5,9 +5,10 @@
 export type Outcome =
   /**
    * An answer came. `body`: the beginning of the answer's body, in which the request's secrets are masked. It
-   * is kept only if the answer is unsuccessful, and if the sender is set to keep bodies.
+   * is kept only if the answer is unsuccessful, and if the sender is set to keep bodies. `whole`: all of the
+   * body that came, as it came. It is set only if the exchange reads whole answers.
    */
-  | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
+  | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array; whole?: Uint8Array }
   /** No complete response head came before the deadline, which counts from the start of the request. */
   | { kind: 'timeout' }
   /**
@@ -29,6 +30,11 @@ export type Outcome =
   | { kind: 'certificate'; code: string }
   /** The address isn't allowed; no connection was made. */
   | { kind: 'address'; address: string }
+  /**
+   * There was no token to log in with: the token endpoint gave none. Nothing was sent, or the hook has
+   * refused the token before.
+   */
+  | { kind: 'login'; detail: string }
   /** The request itself can't be sent, because HTTP forbids one of its headers or its path. */
   | { kind: 'request'; detail: string }
 
@@ -52,6 +58,8 @@ export function describeOutcome(outcome: Outcome): string {
       return `${outcome.kind} ${outcome.code}`
     case 'address':
       return `address not allowed: ${outcome.address} (delivery.allowAddresses)`
+    case 'login':
+      return `login failed: ${outcome.detail}`
     case 'request':
       return `request can't be sent: ${outcome.detail}`
   }
@@ -65,13 +73,13 @@ export function describeForCustomer(outcome: Outcome): string {
   return outcome.kind === 'address' ? 'address not allowed' : describeOutcome(outcome)
 }
 
-/** An outcome for which the proxy or the system of this process is to blame. Nothing was sent. */
-export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' }>
+/** An outcome for which the proxy, the system of this process, or a token endpoint is to blame. */
+export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' | 'login' }>
 
 /**
- * Returns true if the proxy or the system of this process failed. Such an outcome says nothing about the
- * hook. An attempt with only such outcomes doesn't count.
+ * Returns true if the proxy, the system of this process, or the login failed. Such an outcome says nothing
+ * about the hook. An attempt with only such outcomes doesn't count.
  */
 export function isOwnFault(outcome: Outcome): outcome is OwnFault {
-  return outcome.kind === 'proxy' || outcome.kind === 'files'
+  return outcome.kind === 'proxy' || outcome.kind === 'files' || outcome.kind === 'login'
 }

@@ -34,6 +34,7 @@ export function judge(outcome: Outcome): Verdict {
     case 'dns':
     case 'proxy':
     case 'files':
+    case 'login':
       return retry
     case 'certificate':
       return outcome.code === selfSigned ? final : retry
@@ -71,6 +72,7 @@ export function isUncertain(outcome: Outcome, mayHaveArrived: boolean): boolean 
     case 'dns':
     case 'proxy':
     case 'files':
+    case 'login':
     case 'certificate':
     case 'address':
     case 'request':

@@ -107,3 +107,25 @@ export function createDeadlines({
     },
   }
 }
+
+/** A list of deadlines for each timeout, because a list has only one. */
+export class DeadlinesByTimeout {
+  readonly #longestMs: number
+  readonly #lists = new Map<number, Deadlines>()
+
+  /** `longestMs`: the timeout of those that have none of their own, and the longest of all. */
+  constructor(longestMs: number) {
+    this.#longestMs = longestMs
+  }
+
+  of(timeoutMs: number | undefined): Deadlines {
+    const ms = timeoutMs === undefined ? this.#longestMs : Math.min(timeoutMs, this.#longestMs)
+    let list = this.#lists.get(ms)
+    if (list === undefined) this.#lists.set(ms, (list = createDeadlines({ timeoutMs: ms })))
+    return list
+  }
+
+  stop(): void {
+    for (const list of this.#lists.values()) list.stop()
+  }
+}

@@ -208,6 +208,7 @@ function isFailure({ kind }: Outcome, isKnown: boolean): boolean {
     case 'answer':
     case 'proxy':
     case 'files':
+    case 'login':
     case 'request':
       return false
   }

@@ -18,11 +18,17 @@ const maxUserIdBytes = 1_000
 /** The secrets of one request. They are masked together with those of its hook. */
 export type RequestSecrets = {
   /**
-   * The headers that only this request has: name, value, name, value. Of these, the signatures are masked.
+   * The headers that only this request has: name, value, name, value. Of these, signatures and tokens are
+   * masked.
    */
   readonly headers: readonly string[]
   readonly userId: Buffer | null
+  /** The ids of all users, if the request has several messages. */
+  readonly userIds?: readonly (Buffer | null)[] | undefined
 }
+
+/** Collects an answer while it arrives. See `KeptAnswer`. */
+export type AnswerKeeper = Pick<KeptAnswer, 'begin' | 'hasBegun' | 'take' | 'outcome'>
 
 /** The beginning of an unsuccessful answer, collected while the answer arrives. */
 export class KeptAnswer {
@@ -50,7 +56,7 @@ export class KeptAnswer {
    */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
-    const isSearchable = (this.#ofRequest.userId?.length ?? 0) <= maxUserIdBytes
+    const isSearchable = usersOf(this.#ofRequest).every((id) => (id?.length ?? 0) <= maxUserIdBytes)
     if ((answer.status >= 200 && answer.status < 300) || !isPlain || !isSearchable) return false
     this.#answer = answer
     return true
@@ -82,13 +88,23 @@ export class KeptAnswer {
 }
 
 /** The headers with signatures, as `signature.ts` writes them. */
-const signatureHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-signature'])
+const secretHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-signature'])
 
 const noSecrets: RequestSecrets = { headers: [], userId: null }
 
-function textsOf({ headers, userId }: RequestSecrets): string[] {
-  const values = headers.filter((_, at) => at % 2 === 1 && signatureHeaders.has(headers[at - 1] ?? ''))
-  return userId === null ? values : [...values, userId.toString('utf8')]
+function usersOf({ userId, userIds = [userId] }: RequestSecrets): readonly (Buffer | null)[] {
+  return userIds
+}
+
+function textsOf(request: RequestSecrets): string[] {
+  const { headers } = request
+  const values = headers.flatMap((value, at) => {
+    const name = at % 2 === 1 ? (headers[at - 1] ?? '') : ''
+    if (name === 'Authorization') return [value, value.slice('Bearer '.length)]
+    return secretHeaders.has(name) ? [value] : []
+  })
+  const users = usersOf(request).flatMap((userId) => (userId === null ? [] : [userId.toString('utf8')]))
+  return [...values, ...new Set(users)]
 }
 
 /** Returns how many bytes of a UTF-8 text are kept, at most `maxBytes`, so that no character is cut. */

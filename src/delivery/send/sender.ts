@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import type { AddressPolicy } from '../../address/policy.ts'
+import type { HookTls } from '../../catalog/features/hook-tls.ts'
 import {
   type Connection,
   type ConnectionOptions,
@@ -7,15 +8,17 @@ import {
   NoAnswerError,
   type RequestHandler,
 } from './connection.ts'
-import { createAddressing, createConnector } from '../connect/guarded-connector.ts'
-import { hostAddressesOf } from '../connect/host-addresses.ts'
-import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
+import { type ConnectorOptions, createAddressing, createConnector } from '../connect/guarded-connector.ts'
+import { type Connector, hostAddressesOf } from '../connect/host-addresses.ts'
+import { type Deadline, DeadlinesByTimeout, type Deadlines, type Expiring } from './deadlines.ts'
 import { rememberingDistrust } from './untrusted-certificates.ts'
 import type { EgressHealth } from './egress-health.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { type HookOwner, HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
 import { OpenConnections, unlimited } from './open-connections.ts'
-import { type Answer, KeptAnswer } from './kept-answer.ts'
+import { type Answer, type AnswerKeeper, KeptAnswer } from './kept-answer.ts'
+import { type AnswersRead, ReadAnswer } from './read-answer.ts'
+import { WholeAnswer } from './whole-answer.ts'
 import type { Outcome } from '../outcomes/outcome.ts'
 import type { OutboundProxy } from '../connect/proxy.ts'
 import { createResolver, type NameResolver } from '../connect/resolver.ts'
@@ -36,6 +39,14 @@ export type Target = {
    * and a source of its own.
    */
   readonly owner?: HookOwner
+  /** The deadline of requests to the hook, in milliseconds, if it is shorter than that of all requests. */
+  readonly timeoutMs?: number | undefined
+  /** What connections to the hook show and trust. */
+  readonly tls?: HookTls | undefined
+  /**
+   * If it is set, the body of each answer is kept up to this number of bytes, and nothing is masked in it.
+   */
+  readonly wholeAnswerBytes?: number
   /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
 }
@@ -44,6 +55,10 @@ export type Target = {
 export type Exchange = {
   /** The id of the message's user, which is masked in a kept answer. */
   readonly userId?: Buffer | null
+  /** The ids of the users, if the request has several messages. */
+  readonly userIds?: readonly (Buffer | null)[] | undefined
+  /** Says of which answers the whole body is read, and up to how many bytes. By default, of none. */
+  readonly reads?: AnswersRead | undefined
   /**
    * Called when the outcome is known: the answer has come, the request failed, or its time is up.
    * `mayHaveArrived`: true if part of the request was written on a connection that brought no answer.
@@ -129,19 +144,19 @@ export function createSender({
   keptAnswerBytes = 0,
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
-  const deadlines = createDeadlines({ timeoutMs })
+  const ofTimeout = new DeadlinesByTimeout(timeoutMs)
   const shared: PoolsShared = { turnEnd: new TurnEnd(), open, egress, isProxied: proxy !== undefined }
-  const connect = createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs })
+  const ways = { policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs }
+  const connect = createConnector(ways)
   const options = connectionOptions(connect, poolIdleMs, maxAgeMs)
   const addressing = createAddressing(policy, resolver)
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
 
   function poolOf(target: Target): HookPool {
     if (target.connections?.isOpen === true) return target.connections
-    const isSecure = target.origin.startsWith('https:')
     const own: ConnectionOptions = {
       ...options,
-      connect: isSecure ? rememberingDistrust(connect) : connect,
+      connect: connectorOf(target, ways, connect),
       addresses: proxy === undefined ? hostAddressesOf(target.origin, addressing) : undefined,
     }
     const pool = new HookPool(target.origin, own, shared, target.owner)
@@ -166,16 +181,22 @@ export function createSender({
       const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
       const pool = poolOf(target)
       const kept = keptOf(keptAnswerBytes, target, ownHeaders, exchange)
+      const deadlines = ofTimeout.of(target.timeoutMs)
       pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))
     },
     async close() {
       clearInterval(sweep)
-      deadlines.stop()
-      const all = [...pools]
+      ofTimeout.stop()
+      await Promise.all([...pools].map((pool) => pool.destroy()))
       pools.clear()
-      await Promise.all(all.map((pool) => pool.destroy()))
     },
   }
+}
+
+/** Returns the connector of a hook: `shared`, unless the hook's connections show or trust something else. */
+function connectorOf({ origin, tls }: Target, ways: ConnectorOptions, shared: Connector): Connector {
+  const connect = tls === undefined ? shared : createConnector({ ...ways, tls })
+  return origin.startsWith('https:') ? rememberingDistrust(connect) : connect
 }
 
 function connectionOptions(
@@ -199,11 +220,13 @@ function connectionOptions(
 
 function keptOf(
   bytes: number,
-  { secrets = noSecrets }: Target,
+  { secrets = noSecrets, wholeAnswerBytes }: Target,
   headers: readonly string[],
-  { userId = null }: Exchange,
-): KeptAnswer | undefined {
-  return bytes === 0 ? undefined : new KeptAnswer(bytes, secrets, { headers, userId })
+  { userId = null, userIds, reads }: Exchange,
+): AnswerKeeper | ReadAnswer | undefined {
+  if (wholeAnswerBytes !== undefined) return new WholeAnswer(wholeAnswerBytes)
+  const kept = bytes === 0 ? undefined : new KeptAnswer(bytes, secrets, { headers, userId, userIds })
+  return reads === undefined ? kept : new ReadAnswer(reads, kept)
 }
 
 const noSecrets: readonly string[] = []
@@ -213,7 +236,7 @@ type ExchangeParts = {
   readonly request: Dispatcher.DispatchOptions
   readonly pool: HookPool
   readonly deadlines: Deadlines
-  readonly kept: KeptAnswer | undefined
+  readonly kept: AnswerKeeper | ReadAnswer | undefined
 }
 
 /**
@@ -234,7 +257,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   /** True if a stale connection was lost after part of the request may have been written to it. */
   #wasLost = false
   /** The kept part of the answer; `undefined` if nothing of the answer is to be kept. */
-  readonly #kept: KeptAnswer | undefined
+  readonly #kept: AnswerKeeper | ReadAnswer | undefined
 
   constructor({ exchange, request, pool, deadlines, kept }: ExchangeParts) {
     this.#kept = kept
@@ -267,7 +290,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
     const retryAfterMs = retryAfterOf(headers)
     const answer: Answer =
       retryAfterMs === undefined ? { kind: 'answer', status } : { kind: 'answer', status, retryAfterMs }
-    if (this.#kept?.begin(answer, headers['content-encoding']) !== true) this.#answer(answer)
+    const isAwaited = this.#kept?.begin(answer, headers['content-encoding'], firstOf(headers['content-type']))
+    if (isAwaited !== true) this.#answer(answer)
   }
 
   /** Discards the body, except for the part that is kept. */

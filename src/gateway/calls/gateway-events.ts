@@ -19,6 +19,7 @@ export const calls = [
   'audience_changes',
   'settings',
   'pixel',
+  'signing_keys',
   'other',
 ] as const
 export type CallName = (typeof calls)[number]

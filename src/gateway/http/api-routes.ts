@@ -286,6 +286,31 @@ export const browserRoutes = {
     },
     problems: ['not_found', ...ofAny],
   },
+  signingKeys: {
+    call: 'signing_keys',
+    path: '/v1/signing-keys/{destination}',
+    summary: 'The public keys by which a receiver verifies requests',
+    description:
+      'Returns a set of JSON Web Keys (RFC 7517) with the public keys of Ed25519 of a destination (signing.ed25519 in the catalog). A request has a signature (v1a) by each of them. Anybody may ask: public keys are no secrets.',
+    parameters: [{ name: 'destination', in: 'path', schema: text('The id of the destination.') }],
+    content: {
+      type: 'application/json',
+      schema: Type.Object({
+        keys: Type.Array(
+          Type.Object({
+            kty: Type.Literal('OKP'),
+            crv: Type.Literal('Ed25519'),
+            x: text('The public key in base64url.'),
+            kid: text('The thumbprint of the key (RFC 7638).'),
+            use: Type.Literal('sig'),
+            alg: Type.Literal('EdDSA'),
+            whpk: text('The public key in the format of Standard Webhooks.'),
+          }),
+        ),
+      }),
+    },
+    problems: ['not_found', ...ofAny],
+  },
   pixel: {
     call: 'pixel',
     path: '/v1/pixel/{call}',

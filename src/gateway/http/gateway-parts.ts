@@ -1,3 +1,4 @@
+import type { PublicKey } from '../../catalog/features/signing-keys.ts'
 import type { GatewayObserver } from '../calls/gateway-events.ts'
 import type { Replies } from './replies.ts'
 import type { RequestOrigin } from './request-origin.ts'
@@ -10,6 +11,8 @@ export type GatewayServerOptions = {
   readonly sources: Sources
   readonly tracking: Tracking
   readonly serverCalls: ServerCalls
+  /** Returns the public keys of a destination. Without this option, the gateway serves none. */
+  readonly signingKeysOf?: (destinationId: string) => readonly PublicKey[]
   readonly observer: GatewayObserver
   /** The tracing of requests. If this option is absent, nothing is traced. */
   readonly tracing?: GatewayTracing | undefined
@@ -34,5 +37,5 @@ export type GatewayServerOptions = {
 
 export type GatewayParts = Pick<
   GatewayServerOptions,
-  'sources' | 'tracking' | 'serverCalls' | 'observer' | 'tracing'
+  'sources' | 'tracking' | 'serverCalls' | 'signingKeysOf' | 'observer' | 'tracing'
 > & { readonly replies: Replies; readonly origin: RequestOrigin }

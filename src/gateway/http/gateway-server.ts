@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import { receptionOf, serveCalls } from './api-calls.ts'
 import { serveBrowsers } from './browser-routes.ts'
+import { serveSigningKeys } from './signing-keys-route.ts'
 import { answerClientError, malformed, OpenAnswers } from './client-error.ts'
 import { GatewayDrain } from './gateway-drain.ts'
 import type { CallName } from '../calls/gateway-events.ts'
@@ -97,6 +98,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
       .send(),
   )
   serveBrowsers(server, parts)
+  serveSigningKeys(server, parts)
   answerErrors(server, parts)
 
   return {

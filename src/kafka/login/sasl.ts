@@ -5,7 +5,8 @@ import { kafkajsFile } from '../wire/kafkajs-file.ts'
 import { LoginError, type ReportedTroubles } from '../../http/login-error.ts'
 import { authorityReader, passwordReader } from '../../http/reread-file.ts'
 import { requestToken } from './token-endpoint.ts'
-import { type Token, Tokens } from './token-renewal.ts'
+import { Tokens } from './token-renewal.ts'
+import type { Token } from '../../http/client-credentials.ts'
 import { messageOf } from '../wire/errors.ts'
 
 type Provider = (args: AuthenticationProviderArgs) => Authenticator

@@ -1,5 +1,4 @@
-/** A bearer token, and the time in epoch milliseconds at which the token ends. */
-export type Token = { readonly value: string; readonly endsMs: number }
+import type { Token } from '../../http/client-credentials.ts'
 
 export type TokensOptions = {
   /** Requests a new token. Rejects if there is no new token. */

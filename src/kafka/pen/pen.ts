@@ -61,10 +61,10 @@ export class UnknownOutcomeError extends Error {
 }
 
 /**
- * If a process ends within a transaction, and nobody takes the pen, readers wait this long for the end of the
- * transaction, in milliseconds.
+ * How long a transaction may take, in milliseconds. If a process ends within one, and nobody takes the pen,
+ * readers wait this long for its end.
  */
-const transactionTimeoutMs = 10_000
+export const usualTransactionMs = 10_000
 /** How long a request to the coordinator is repeated while the coordinator can't answer, in milliseconds. */
 const patienceMs = 15_000
 const pause = { firstMs: 2, longestMs: 200 } as const
@@ -118,12 +118,15 @@ export class Pen {
     return this.#holder !== undefined
   }
 
-  /** Takes the pen. From now on, nobody else who has it can write. */
-  async take(): Promise<void> {
+  /**
+   * Takes the pen. From now on, nobody else who has it can write. `transactionMs`: how long each transaction
+   * may take, in milliseconds.
+   */
+  async take(transactionMs = usualTransactionMs): Promise<void> {
     const { transactionalId } = this.#options
     this.#holder = undefined
     const { errorCode, producerId, producerEpoch } = await this.#ask(
-      initProducerId(transactionalId, transactionTimeoutMs),
+      initProducerId(transactionalId, transactionMs),
     )
     if (errorCode !== errorCodes.NONE) throw refusal('the pen could not be taken', errorCode)
     this.#holder = { producerId, producerEpoch, sequences: new Map() }

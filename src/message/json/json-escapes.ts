@@ -1,5 +1,5 @@
 import { invalid } from './canonical-number.ts'
-import { backslash, escapable, quote } from './json-bytes.ts'
+import { backslash, copyBytes, escapable, quote } from './json-bytes.ts'
 
 const slash = 0x2f
 const letterU = 0x75
@@ -22,8 +22,11 @@ export function writeEscapes(from: Buffer, start: number, end: number, to: Buffe
     const byte = from[at] ?? 0
     const escaped = from[at + 1] ?? 0
     if (byte !== backslash) {
-      to[next++] = byte
-      at++
+      const runStart = at
+      do at++
+      while (at < end && from[at] !== backslash)
+      copyBytes(from, runStart, at, to, next)
+      next += at - runStart
     } else if (escapable[escaped] === 1) {
       to[next++] = backslash
       to[next++] = escaped

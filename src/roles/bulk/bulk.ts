@@ -3,7 +3,7 @@ import { holdsDestination, type TokenScope } from '../../admin/scope.ts'
 import type { AdminAnswer } from '../../admin/problem.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { isString } from '../../catalog/plain-data.ts'
-import type { ChangeAnswer } from '../../catalog-log/desk.ts'
+import type { ChangeAnswer, Once } from '../../catalog-log/desk.ts'
 import type { Edit } from '../../catalog-log/judge.ts'
 import type { StoredObject } from '../../catalog-log/log.ts'
 import { keyOf } from '../../catalog-log/names.ts'
@@ -30,6 +30,8 @@ export type BulkOrder = {
   readonly isPreview: boolean
   readonly by: string
   readonly scope: TokenScope
+  /** Makes a change of the catalog at most once a day. */
+  readonly once?: Once | undefined
 }
 
 /** A destination to which nothing is done, and the reason, for people. */
@@ -77,8 +79,8 @@ export async function changeMany(
   }
   const destinations = edits.map(({ name: { id } }) => id)
   if (edits.length === 0) return { ok: true, destinations, skipped, revision: undefined }
-  const { by, isPreview: isDryRun, deed } = order
-  const change = await desk.change({ edits, by, note: `${deed} of many`, isDryRun })
+  const { by, isPreview: isDryRun, deed, once } = order
+  const change = await desk.change({ edits, by, note: `${deed} of many`, isDryRun, once })
   if (!change.ok) return { ok: false, kind: 'refused', change }
   return { ok: true, destinations, skipped, revision: isDryRun ? undefined : change.revision }
 }

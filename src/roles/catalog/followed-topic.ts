@@ -1,16 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import isEqual from 'fast-deep-equal'
 import { Breath } from '../../async/breath.ts'
-import { type Catalog, createCatalog } from '../../catalog/catalog.ts'
-import { type CatalogChanges, changesBetween } from '../../catalog/changes.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { CatalogChanges } from '../../catalog/changes.ts'
 import { type Fault, faultOf } from '../../catalog/fault.ts'
-import type { CatalogRefusal } from '../../catalog/file.ts'
-import { outlineOf } from '../../catalog/outline.ts'
+import type { CatalogRefusal } from '../../catalog/file/file.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import type { CopyPlace } from '../../catalog-log/disk-copy.ts'
-import { Entries } from '../../catalog-log/entries.ts'
+import { Entries, pieceMs } from '../../catalog-log/entries.ts'
 import type { CatalogLog, ChangeSet, StoredObject } from '../../catalog-log/log.ts'
-import { isEntry, nameOf, type ObjectKind, type ObjectName } from '../../catalog-log/names.ts'
+import { isEntry, nameOf } from '../../catalog-log/names.ts'
 import type { Config } from '../../config/schema.ts'
 import { startTopicTail, type TopicTail } from '../../kafka/read/topic-tail.ts'
 import { messageOf } from '../../kafka/wire/errors.ts'
@@ -19,6 +18,7 @@ import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { topicNames } from '../start/settings.ts'
 import { StartError } from '../start/start-error.ts'
+import { differenceOf, firstSets } from './change-sets.ts'
 import { catalogKeys } from './keys.ts'
 import {
   type CatalogTopicLog,
@@ -236,7 +236,7 @@ export class FollowedTopic {
    */
   async #takeAll(): Promise<void> {
     this.#isTaking = true
-    const breath = new Breath()
+    const breath = new Breath(pieceMs)
     while (this.#inbox.length > 0) {
       for (const record of this.#inbox.splice(0)) {
         // After another leader was elected, records may be read again.
@@ -375,30 +375,41 @@ export class FollowedTopic {
     }, this.#gatherMs)
   }
 
-  /** Makes the catalog of all change sets that have come. Those that come meanwhile make the next one. */
+  /** Makes catalogs of all change sets that have come. Those that come meanwhile make later ones. */
   async #tell(): Promise<void> {
     const startedMs = performance.now()
     const news = this.#news
     if (news.length === 0) return
     this.#news = []
     this.#isTelling = true
+    let told = 0
     try {
-      const before = this.#catalog
-      const catalog = await this.#entries.next(before, news)
-      if (this.#stopping.signal.aborted) return
-      this.#catalog = catalog
-      const changes = differenceOf(before, catalog, news)
-      const by = [...new Set(news.map(({ head }) => head.by))]
-      this.#onChange(catalog, before, { changes, by, sets: news })
+      while (told < news.length && !this.#stopping.signal.aborted) {
+        const sets = firstSets(news, told)
+        told += sets.length
+        await this.#tellOf(sets)
+        await nextTurn()
+      }
     } finally {
       this.#isTelling = false
+      this.#news = [...news.slice(told), ...this.#news]
       // Tokens and sessions come and go, and must not put off a change of a destination.
-      if (news.some(({ put, removed }) => [...put, ...removed].some(isEntry))) {
+      if (news.some(({ put, removed }) => put.some(isEntry) || removed.some(isEntry))) {
         const tookMs = performance.now() - startedMs
         this.#gatherMs = Math.min(gather.mostMs, Math.max(gather.leastMs, tookMs / gather.share))
       }
       if (this.#news.length > 0) this.#tellSoon()
     }
+  }
+
+  async #tellOf(sets: readonly ChangeSet[]): Promise<void> {
+    const before = this.#catalog
+    const catalog = await this.#entries.next(before, sets)
+    const changes = await differenceOf(before, catalog, sets)
+    if (this.#stopping.signal.aborted) return
+    this.#catalog = catalog
+    const by = [...new Set(sets.map(({ head }) => head.by))]
+    this.#onChange(catalog, before, { changes, by, sets })
   }
 }
 
@@ -410,26 +421,4 @@ function quieter(log: CatalogTopicLog): CatalogTopicLog {
 
 function tokensOf(log: CatalogLog): Map<string, StoredObject['definition']> {
   return new Map(log.of('token').map(({ id, definition }) => [id, definition]))
-}
-
-/** Compares only what the change sets name. */
-function differenceOf(before: Catalog, after: Catalog, news: readonly ChangeSet[]): CatalogChanges {
-  const names = news.flatMap(({ put, removed }) => [...put, ...removed])
-  const only = (catalog: Catalog): Catalog =>
-    createCatalog(
-      entriesOf(names, 'source', catalog.sources),
-      entriesOf(names, 'destination', catalog.destinations),
-      catalog.version,
-    )
-  const [old, now] = [only(before), only(after)]
-  return changesBetween({ outline: outlineOf(old), catalog: old }, { outline: outlineOf(now), catalog: now })
-}
-
-function entriesOf<T>(
-  names: readonly ObjectName[],
-  kind: ObjectKind,
-  entries: ReadonlyMap<string, T>,
-): readonly T[] {
-  const ids = new Set(names.filter((name) => name.kind === kind).map(({ id }) => id))
-  return [...ids].flatMap((id) => entries.get(id) ?? [])
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
-import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file.ts'
+import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file/file.ts'
 import { changedDestinations, stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import { catalogVariables } from '../../config/read.ts'
@@ -43,11 +43,22 @@ async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
       if (isInForce) memory.keep(() => outlineOf(catalog))
       listeners.tell(catalog, before)
     },
-    onRefused(faults) {
-      log.error({ faults }, 'the catalog file has faults: the previous version stays in force')
+    onRefused(faults, isPart) {
+      log.error(
+        { faults },
+        isPart
+          ? 'files of the catalog have faults: what they said before stays in force, and all others are used'
+          : 'the catalog file has faults: the previous version stays in force',
+      )
     },
   })
   const first = file.current()
+  const refused = file.refused()
+  if (refused !== undefined)
+    log.error(
+      { faults: refused.faults },
+      'files of the catalog have faults: until they are mended, their destinations are paused, and messages for them wait',
+    )
   showCatalog(metrics, first.version, stateCountsOf(first))
   if (known !== undefined && known.outline.version !== first.version) {
     const changes = changesBetween(known, { outline: outlineOf(first), catalog: first })

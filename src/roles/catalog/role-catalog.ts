@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { CatalogFile } from '../../catalog/file.ts'
+import type { CatalogFile } from '../../catalog/file/file.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'

@@ -83,11 +83,11 @@ export class AutoPauses implements PausesPort {
   }
 
   get goneCount(): number {
-    if (this.gone.isEmpty) return 0
-    return [...this.whole.destinations.values()].reduce(
-      (sum, destination) => sum + this.#goneOf(destination).length,
-      0,
-    )
+    const { destinations } = this.whole
+    return [...this.gone.destinationIds].reduce((sum, id) => {
+      const destination = destinations.get(id)
+      return sum + (destination === undefined ? 0 : this.#goneOf(destination).length)
+    }, 0)
   }
 
   isOn(): boolean {

@@ -69,8 +69,10 @@ export class GoneHooks {
     }
   }
 
-  get isEmpty(): boolean {
-    return this.#own.size === 0 && (this.#book?.knownGone.length ?? 0) === 0
+  /** The ids of the destinations of which a hook may be gone. */
+  get destinationIds(): ReadonlySet<string> {
+    const own = [...this.#own.values()].map(({ record }) => record)
+    return new Set([...own, ...(this.#book?.knownGone ?? [])].map(({ destinationId }) => destinationId))
   }
 
   /** Returns the hooks of a destination that are gone, by their present contents. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { Breath } from '../../async/breath.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { changedDestinations } from '../../catalog/next-catalog.ts'
 import type { Config } from '../../config/schema.ts'
@@ -90,16 +91,23 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     callBack(recoveries.look(pipeline.openHooks()), 'recovered')
   })
   pauses.onChange(() => {
-    const now = catalog()
-    const ids = changedDestinations(before, now)
-    const changed = givenAnotherChance(before.destinations, now.destinations, ids)
+    const [was, now] = [before, catalog()]
     before = now
-    callBack(changed, 'edited')
+    void callBackEdited(was, now, (id) => callBack([id], 'edited'))
   })
   return {
     async stop() {
       await Promise.all([recalls.stop(), reader.stop()])
     },
+  }
+}
+
+/** Compares in pieces, because one change may edit thousands of destinations. */
+async function callBackEdited(was: Catalog, now: Catalog, callBack: (id: string) => void): Promise<void> {
+  const breath = new Breath()
+  for (const id of changedDestinations(was, now)) {
+    for (const edited of givenAnotherChance(was.destinations, now.destinations, [id])) callBack(edited)
+    await breath.take()
   }
 }
 

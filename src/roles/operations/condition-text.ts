@@ -1,4 +1,5 @@
 import type { Hook } from '../../catalog/catalog.ts'
+import { certificateEndMs } from '../../catalog/features/hook-tls.ts'
 import type { DestinationHealth, FailingHook } from '../../health/health-board.ts'
 import { type AssessedDestination, failuresOf, isSuccess } from './destination-conditions.ts'
 import { roughly } from './destination-health.ts'
@@ -29,11 +30,13 @@ export function healthData(assessed: AssessedDestination, { board, nowMs }: Know
 }
 
 /** Returns a hook as the HTTP API and `--json` show it. Of its URL, it has only the origin. */
-export function hookData({ goneHooks, failing }: AssessedDestination, { id, origin }: Hook) {
+export function hookData({ goneHooks, failing }: AssessedDestination, { id, origin, login, tls }: Hook) {
   const known = failing.find(({ hook }) => hook === id)
   return {
     id,
     origin,
+    login: login?.kind ?? null,
+    certificateEndsAt: timeOrNull(tls && certificateEndMs(tls)),
     isGone: goneHooks.includes(id),
     failing: known === undefined ? null : failingData(known),
   }

@@ -1,4 +1,5 @@
 import type { Destination } from '../../catalog/catalog.ts'
+import { batchInFile } from '../../catalog/features/batch.ts'
 import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
 import { type AssessedDestination, worstFirst } from './destination-conditions.ts'
@@ -78,8 +79,9 @@ function textsOf({ id, name, hooks }: Destination): readonly string[] {
  */
 export function destinationData(assessed: AssessedDestination, known: KnownHealth): object {
   const { destination, state } = assessed
-  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } =
+  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, batch, hooks } =
     destination
+  const isSigned = sharedSecret !== undefined || destination.signingKeys !== undefined
   return {
     id,
     name,
@@ -87,10 +89,11 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
     labels: labels ?? {},
     sources,
     filter: filter ?? null,
-    isSigned: sharedSecret !== undefined,
+    isSigned,
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
+    batch: batch === undefined ? null : batchInFile(batch),
     hooks: hooks.map((hook) => hookData(assessed, hook)),
     health: healthData(assessed, known),
   }

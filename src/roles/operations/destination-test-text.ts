@@ -1,8 +1,9 @@
 import { answerLines, plain } from '../../delivery-log/lines.ts'
+import { certificateEndMs } from '../../catalog/features/hook-tls.ts'
 import { hostBreach } from '../../catalog/host-rules.ts'
 import { adviceOn } from '../../delivery/advice.ts'
 import { describeOutcome, isOwnFault, type Outcome } from '../../delivery/outcomes/outcome.ts'
-import { judge, type VerdictKind } from '../../delivery/outcomes/verdict.ts'
+import type { VerdictKind } from '../../delivery/outcomes/verdict.ts'
 import { route } from '../../routing/route.ts'
 import { aligned } from './aligned.ts'
 import type { DestinationTest, HookTrial } from './destination-test.ts'
@@ -13,7 +14,7 @@ import { counted } from '../start/progress.ts'
 
 /** Returns true if every hook accepted the message. */
 export function isAccepted({ trials }: DestinationTest): boolean {
-  return trials.every(({ outcome }) => judge(outcome).kind === 'delivered')
+  return trials.every(({ verdict }) => verdict.kind === 'delivered')
 }
 
 /**
@@ -22,7 +23,7 @@ export function isAccepted({ trials }: DestinationTest): boolean {
  */
 function verdictOf({ destination, trials }: DestinationTest): DeliveryVerdict | undefined {
   if (trials.length < destination.hooks.length) return undefined
-  const kinds = new Set(trials.map(({ outcome }) => judge(outcome).kind))
+  const kinds = new Set(trials.map((trial) => trial.verdict.kind))
   if (kinds.has('delivered')) return 'delivered'
   return kinds.has('retry') ? 'retry' : 'dead_letter'
 }
@@ -36,10 +37,10 @@ const deliveryVerdicts: Readonly<Record<DeliveryVerdict, string>> = {
 }
 
 export function testLines(test: DestinationTest): string[] {
-  const { trials, timeoutMs } = test
+  const { trials } = test
   const lines = aligned(trials.map(cellsOf))
   const results = trials.flatMap(({ outcome }, at) => {
-    const advice = adviceOn(outcome, timeoutMs)
+    const advice = adviceOf(test, outcome)
     const adviceLines = advice === undefined ? [] : [`  ${advice}`]
     return [lines[at] ?? '', ...answerLines(answerOf(outcome)), ...adviceLines]
   })
@@ -50,34 +51,43 @@ export function testLines(test: DestinationTest): string[] {
 
 /** Returns a test as the HTTP API and `--json` show it. */
 export function testData(test: DestinationTest): object {
-  const { destination, message, trials, timeoutMs } = test
+  const { destination, message, trials } = test
   return {
     destination: destination.id,
     messageId: message.messageId,
     isAccepted: isAccepted(test),
     verdict: verdictOf(test) ?? null,
-    hooks: trials.map(({ hook, outcome, durationMs }) => {
+    hooks: trials.map(({ hook, outcome, verdict, durationMs }) => {
       const answer = answerOf(outcome)
       return {
         hook: hook.id,
         origin: hook.target.origin,
-        verdict: judge(outcome).kind,
+        verdict: verdict.kind,
         outcome: describeOutcome(outcome),
         status: outcome.kind === 'answer' ? outcome.status : null,
         durationMs: Math.round(durationMs),
         answer: answer === '' ? null : answer,
-        advice: adviceOn(outcome, timeoutMs) ?? null,
+        advice: adviceOf(test, outcome) ?? null,
       }
     }),
     notes: notesOn(test),
   }
 }
 
+function adviceOf({ destination, timeoutMs }: DestinationTest, outcome: Outcome): string | undefined {
+  const own = destination.timeoutMs ?? timeoutMs
+  return own < timeoutMs ? adviceOn(outcome, own, 'its timeout in the catalog') : adviceOn(outcome, timeoutMs)
+}
+
 function headline({ destination, message, trials }: DestinationTest): string {
-  const { id, sharedSecret, standardWebhooks } = destination
-  const headers = standardWebhooks ? 'X-Signature and webhook-signature' : 'X-Signature'
-  const signed = sharedSecret === undefined ? 'not signed' : `signed with ${headers}`
-  const sent = `for ${counted(trials.length, 'URL')}, ${signed}`
+  const { id, sharedSecret, standardWebhooks, signingKeys, batch } = destination
+  const headers = [
+    ...(sharedSecret === undefined ? [] : ['X-Signature']),
+    ...(standardWebhooks || signingKeys !== undefined ? ['webhook-signature'] : []),
+  ]
+  const signed = headers.length === 0 ? 'not signed' : `signed with ${headers.join(' and ')}`
+  const alone = batch === undefined ? '' : ', as a batch of one'
+  const sent = `for ${counted(trials.length, 'URL')}${alone}, ${signed}`
   return `${id}: ${message.type} ${plain(message.messageId)}, ${sent}`
 }
 
@@ -87,10 +97,10 @@ const verdicts: Readonly<Record<VerdictKind, string>> = {
   final: 'failed for good: this URL would not be tried again',
 }
 
-function cellsOf({ hook, outcome, durationMs }: HookTrial): string[] {
+function cellsOf({ hook, outcome, verdict, durationMs }: HookTrial): string[] {
   const result = plain(describeOutcome(outcome))
-  const verdict = isOwnFault(outcome) ? 'not sent' : verdicts[judge(outcome).kind]
-  return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, verdict]
+  const judged = isOwnFault(outcome) ? 'not sent' : verdicts[verdict.kind]
+  return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, judged]
 }
 
 function answerOf(outcome: Outcome): string {
@@ -109,6 +119,7 @@ function notesOn({ destination, message, trials, policy }: DestinationTest): str
   if (reason === 'filtered_by_destination') why.push(`The filter of ${id} excludes this message.`)
   if (reason === 'filtered_by_integrations') why.push('The integrations of the message exclude webhooks.')
   return [
+    ...destination.hooks.flatMap(({ id: hook, tls }) => certificateNote(hook, tls && certificateEndMs(tls))),
     ...why.map((sentence) => `${sentence} This doesn't stop a test.`),
     ...trials
       .filter(({ hook }) => hostBreach(hook.target.origin, policy) !== undefined)
@@ -116,4 +127,14 @@ function notesOn({ destination, message, trials, policy }: DestinationTest): str
         ({ hook }) => `Workers refuse the whole catalog, because the address of ${hook.id} is not public.`,
       ),
   ]
+}
+
+/** A client certificate that ends within this time is told, in milliseconds. */
+const endsSoonMs = 30 * 24 * 3_600_000
+
+function certificateNote(hook: string, endMs: number | undefined): readonly string[] {
+  const leftMs = endMs === undefined ? Infinity : endMs - Date.now()
+  if (endMs === undefined || leftMs > endsSoonMs) return []
+  const when = new Date(endMs).toISOString()
+  return [`The client certificate of ${hook} ${leftMs > 0 ? 'ends' : 'has ended'} at ${when}: renew it.`]
 }

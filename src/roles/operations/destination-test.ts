@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { type AddressPolicy, createAddressPolicy } from '../../address/policy.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
+import type { Batch } from '../../catalog/features/batch.ts'
 import type { Config } from '../../config/schema.ts'
+import { readsStatuses, settledOf, settlementOf } from '../../delivery/batch/batch-answer.ts'
+import { batchBody, batchIdOf } from '../../delivery/batch/batch-body.ts'
 import { createEndpoints, type Endpoint, type EndpointHook } from '../../delivery/endpoint.ts'
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
-import type { Sender } from '../../delivery/send/sender.ts'
+import { postLoggedIn } from '../../delivery/login/logged-in-exchange.ts'
+import { Logins } from '../../delivery/login/logins.ts'
+import { judge, type Verdict } from '../../delivery/outcomes/verdict.ts'
+import type { Exchange, Sender } from '../../delivery/send/sender.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
 import { createPlainOutbound } from '../start/outbound.ts'
@@ -24,10 +30,13 @@ export type TestOrder = {
   readonly message: string | undefined
 }
 
-/** The result of a request to a hook. `durationMs` counts from its start to its outcome. */
+/**
+ * The result of a request to a hook. `outcome` and `verdict` are those of the message, also if it was sent as a
+ * batch of one. `durationMs` counts from its start to its outcome. */
 export type HookTrial = {
   readonly hook: EndpointHook
   readonly outcome: Outcome
+  readonly verdict: Verdict
   readonly durationMs: number
 }
 
@@ -58,11 +67,10 @@ export async function testDestination(
     return refusal('notFound', `${what}: it has ${someOf([...catalog.destinations.keys()])}.`)
   }
   const { breaker, namesRequests } = pipelineSettings(config)
-  const endpoint = createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: namesRequests }).of(destination)
-  const hooks = endpoint.hooks.filter(({ id }) => hookId === undefined || id === hookId)
-  if (hooks.length === 0) {
+  const hookIds = destination.hooks.map(({ id }) => id)
+  if (hookId !== undefined && !hookIds.includes(hookId)) {
     const what = `${destinationId} has no hook ${JSON.stringify(hookId)}`
-    return refusal('invalid', `${what}: it has ${someOf(endpoint.hooks.map(({ id }) => id))}.`)
+    return refusal('invalid', `${what}: it has ${someOf(hookIds)}.`)
   }
   const nowMs = Date.now()
   const value = Buffer.from(given ?? JSON.stringify(madeMessage(new Date(nowMs).toISOString())))
@@ -73,6 +81,10 @@ export async function testDestination(
   const outbound = createPlainOutbound(config)
   try {
     const { sender } = outbound
+    const logins = new Logins({ sender, now: Date.now })
+    const options = { breaker, shareOfGroup: () => 1, isNamed: namesRequests, logins }
+    const endpoint = createEndpoints(options).of(destination)
+    const hooks = endpoint.hooks.filter(({ id }) => hookId === undefined || id === hookId)
     const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message })))
     const { timeoutMs, allowAddresses } = config.delivery
     const policy = createAddressPolicy(allowAddresses)
@@ -101,19 +113,35 @@ function madeMessage(now: string): object {
 
 type TrialParts = { sender: Sender; endpoint: Endpoint; hook: EndpointHook; message: Entered }
 
-function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookTrial> {
-  const { target, refusal: detail } = hook
-  if (detail !== undefined)
-    return Promise.resolve({ hook, outcome: { kind: 'request', detail }, durationMs: 0 })
+async function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookTrial> {
+  const { target, login, refusal: detail } = hook
+  if (detail !== undefined) {
+    const outcome: Outcome = { kind: 'request', detail }
+    return { hook, outcome, verdict: judge(outcome), durationMs: 0 }
+  }
+  await login?.wait()
   const key = partitionKey(JSON.parse(message.body.toString()))
   const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
-  const headers = [...endpoint.headersOf({ ...message, attempts: 1 }, Date.now()), ...testHeader]
+  const { batch } = endpoint.definition
+  const { body, messageId } = batch === undefined ? message : batchOf(message, batch)
+  const headers = [...endpoint.headersOf({ messageId, body, attempts: 1 }, Date.now()), ...testHeader]
   return new Promise((resolve) => {
-    sender.post(target, message.body, headers, {
+    const exchange: Exchange = {
       userId,
-      answered: (outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
+      ...(batch !== undefined && { reads: readsStatuses }),
+      answered(outcome) {
+        const settled =
+          batch === undefined ? { outcome, verdict: judge(outcome) } : settledOf(settlementOf(outcome, 1), 0)
+        resolve({ hook, ...settled, durationMs: performance.now() - startedMs })
+      },
       released: () => undefined,
-    })
+    }
+    if (login === undefined) sender.post(target, body, headers, exchange)
+    else postLoggedIn(login, (own, by) => sender.post(target, body, headers.concat(own), by), exchange)
   })
+}
+
+function batchOf({ body, messageId }: Entered, { format }: Batch): { body: Buffer; messageId: string } {
+  return { body: batchBody(format, [body]), messageId: batchIdOf([messageId]) }
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { isString, recordOf } from '../../catalog/plain-data.ts'
+import { newSigningKey, publicKeysOf } from '../../catalog/features/signing-keys.ts'
+import { isString, listOf, recordOf } from '../../catalog/plain-data.ts'
 import type { ChangeAnswer, Once } from '../../catalog-log/desk.ts'
 import type { Definitions } from '../../catalog-log/definitions.ts'
 import type { HistoryChange } from '../../catalog-log/history.ts'
@@ -21,6 +22,8 @@ export type RotateOrder = {
 export type Rotated = {
   /** The new secret. `undefined` if nothing was changed, or if the rotation was ended. */
   readonly secret: string | undefined
+  /** The public key of a new key of Ed25519, in the format of Standard Webhooks. */
+  readonly publicKey?: string | undefined
   /** `first`: there was no secret. `both`: the old secret is valid beside the new one. `ended`: it isn't. */
   readonly state: 'first' | 'both' | 'ended'
   readonly version: number | undefined
@@ -78,6 +81,49 @@ export function endRotation(desk: RotateDesk, order: Omit<RotateOrder, 'oldEndsA
   })
 }
 
+/**
+ * Makes a new key of Ed25519 beside the old one. Nobody gets to see it: receivers need only its public key.
+ */
+export function beginKeyRotation(
+  desk: RotateDesk,
+  order: Omit<RotateOrder, 'oldEndsAt'>,
+): Promise<RotateAnswer> {
+  const { id } = order
+  return rotated(desk, order, (present) => {
+    const keys = signingKeysIn(present)
+    if (keys.length > 1)
+      return blocked(
+        `The destination ${id} signs with ${keys.length} keys already: end the old ones first (\`sluice destinations rotate ${id} --ed25519 --end\`).`,
+      )
+    const key = newSigningKey()
+    const signing = { ...recordOf(present['signing']), ed25519: [...keys, key] }
+    const publicKey = publicKeysOf([key])[0]?.text
+    const state = keys.length === 0 ? 'first' : 'both'
+    return { given: { ...present, signing }, secret: undefined, publicKey, state }
+  })
+}
+
+/** Ends a rotation of keys: the newest key becomes the only one. */
+export function endKeyRotation(
+  desk: RotateDesk,
+  order: Omit<RotateOrder, 'oldEndsAt'>,
+): Promise<RotateAnswer> {
+  const { id } = order
+  return rotated(desk, order, (present) => {
+    const keys = signingKeysIn(present)
+    if (keys.length < 2)
+      return blocked(
+        `The destination ${id} has no older key to end: \`sluice destinations rotate ${id} --ed25519\` makes a new one.`,
+      )
+    const signing = { ...recordOf(present['signing']), ed25519: keys.slice(-1) }
+    return { given: { ...present, signing }, secret: undefined, state: 'ended' }
+  })
+}
+
+function signingKeysIn(definition: Readonly<Record<string, unknown>> | undefined): readonly unknown[] {
+  return listOf(recordOf(definition?.['signing'])['ed25519'])
+}
+
 /** Returns what a rotation has made, from the history. */
 export function rotatedBefore(
   definitions: Definitions,
@@ -88,6 +134,13 @@ export function rotatedBefore(
   if (object?.after === undefined) return undefined
   const { name, before, after } = object
   const version = versions.get(keyOf(name))
+  const [keysBefore, keysAfter] = [signingKeysIn(before).length, signingKeysIn(after).length]
+  if (keysAfter < keysBefore) return { secret: undefined, state: 'ended', version, revision }
+  if (keysAfter > keysBefore) {
+    const keys = signingKeysIn(definitions.plain(name, after)).filter(isString)
+    const publicKey = publicKeysOf(keys).at(-1)?.text
+    return { secret: undefined, publicKey, state: keysBefore === 0 ? 'first' : 'both', version, revision }
+  }
   const isFirst = before?.['sharedSecret'] === undefined
   if (!isFirst && after['nextSharedSecret'] === undefined)
     return { secret: undefined, state: 'ended', version, revision }
@@ -104,6 +157,7 @@ type Plan =
   | {
       readonly given: Readonly<Record<string, unknown>>
       readonly secret: string | undefined
+      readonly publicKey?: string | undefined
       readonly state: Rotated['state']
     }
   | Extract<RotateAnswer, { kind: 'blocked' }>
@@ -122,7 +176,7 @@ async function rotated(
   if (object === undefined) return { ok: false, kind: 'missing', name }
   const plan = planOf(desk.shown(object, { showsUrls: true }))
   if ('ok' in plan) return plan
-  const { given, secret, state } = plan
+  const { given, secret, publicKey, state } = plan
   const note = state === 'ended' ? 'the old secret has ended' : 'a new secret'
   const answer = await desk.change({
     edits: [{ name, op: 'put', given, base: object.version }],
@@ -133,6 +187,6 @@ async function rotated(
   })
   if (!answer.ok) return answer
   const version = answer.changed[0]?.version
-  const shownSecret = isDryRun ? undefined : secret
-  return { ok: true, rotated: { secret: shownSecret, state, version, revision: answer.revision } }
+  const shown = isDryRun ? { secret: undefined } : { secret, publicKey }
+  return { ok: true, rotated: { ...shown, state, version, revision: answer.revision } }
 }

@@ -66,6 +66,7 @@ export function pipelineSettings(config: Config) {
     maxInFlight: delivery.maxInFlight,
     laneWaitMs: delivery.laneWaitMs,
     lanePatienceMs: delivery.lanePatienceMs,
+    loginWaitMs: delivery.loginWaitMs,
     breaker: {
       failureShare: breaker.failurePercent / 100,
       minResults: breaker.minResults,

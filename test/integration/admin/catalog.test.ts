@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { until } from '../../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
 let scene: Scene
@@ -210,6 +211,41 @@ test('a secret is rotated: the answer has the new one, and nothing else ever has
   expect((await call('POST', '/v1/destinations/of-nobody/rotate', { body: {} })).status).toBe(404)
 })
 
+test('a key of Ed25519 is rotated: its public key is all that anybody learns', async () => {
+  const path = '/v1/destinations/keys'
+  const body = { sources: [], hooks: [{ url: 'https://example.com/k' }] }
+  await call('PUT', path, { body, headers: isNew })
+  const ofKeys = async (): Promise<unknown[]> => {
+    const { json } = await call('GET', `${path}/signing-keys`)
+    return Object(json['keys']).map(({ whpk }: { whpk: string }) => whpk)
+  }
+  await until('it is known', async () => (await call('GET', `${path}/signing-keys`)).status === 200)
+  expect(await ofKeys()).toEqual([])
+  const rotate = (end = '', headers = {}) =>
+    call('POST', `${path}/rotate${end}?ed25519=true`, { ...(end === '' && { body: {} }), headers })
+  const headers = { 'idempotency-key': 'key-of-the-first-key' }
+  const first = await rotate('', headers)
+  expect(first).toMatchObject({ status: 200, json: { state: 'first', secret: null } })
+  expect((await rotate('', headers)).text).toBe(first.text)
+  expect((await rotate('/end')).status).toBe(409)
+  const second = await rotate()
+  expect(second.json['state']).toBe('both')
+  expect((await rotate()).status).toBe(409)
+  const keys = [first, second].map(({ json }) => json['publicKey'])
+  await until('both are served', async () => (await ofKeys()).length === 2)
+  expect(await ofKeys()).toEqual(keys)
+  const ended = await rotate('/end')
+  expect(ended).toMatchObject({ status: 200, json: { state: 'ended', publicKey: null } })
+  await until('the old one is gone', async () => (await ofKeys()).length === 1)
+  expect(await ofKeys()).toEqual(keys.slice(1))
+  const all = [
+    await call('GET', path),
+    await call('GET', '/v1/catalog/history?object=destination/keys'),
+    await call('GET', '/v1/audit'),
+  ]
+  expect(all.map(({ text }) => text).join('')).not.toContain('whsk_')
+})
+
 test('a request that is repeated with its key is done once, by whichever process, and answered as before', async () => {
   const other = await startSluice(scene.variables, { role: 'admin' })
   onTestFinished(() => other.kill())
@@ -275,4 +311,96 @@ test('what the API makes, commands see at once, and the list says it too', async
   await expect
     .poll(async () => JSON.stringify((await call('GET', '/v1/sources')).json['sources']), { timeout: 20_000 })
     .toContain('"The blog"')
+})
+
+test('calls that change many objects are carried out once for each Idempotency-Key, also by two processes at the same moment', async () => {
+  const other = await startSluice(scene.variables, { role: 'admin' })
+  onTestFinished(() => other.kill())
+  const hooks = [{ url: 'https://example.com/' }]
+  const destinations = ['once-a', 'once-b'].map((id) => ({
+    id,
+    sources: ['shop'],
+    hooks,
+    labels: { of: 'once' },
+  }))
+  const keyed = { 'idempotency-key': 'apply-1' }
+  const apply = { body: { sources: [{ id: 'shop' }], destinations }, headers: keyed }
+  const both = await Promise.all(
+    [admin, other].map((process) => call('POST', '/v1/catalog/apply', { ...apply, process })),
+  )
+  expect(both.map(({ status }) => status)).toEqual([200, 200])
+  expect(both[0]?.json).toMatchObject({ isPreview: false, count: expect.any(Number) })
+  expect(both[1]?.json).toEqual(both[0]?.json)
+  const later = await call('POST', '/v1/catalog/apply', { ...apply, process: other })
+  expect(later.json).toEqual(both[0]?.json)
+  const another = { body: { destinations: [] }, headers: keyed }
+  expect(await call('POST', '/v1/catalog/apply', another)).toMatchObject({
+    status: 422,
+    json: { type: '/problems/other-request' },
+  })
+
+  await until('both are followed', async () => {
+    const listed = await call('GET', '/v1/destinations?label=of%3Donce', { token: tokens.read })
+    return listed.text.includes('once-a') && listed.text.includes('once-b')
+  })
+  const order = { selection: { label: 'of=once' }, do: 'pause' }
+  const headers = { 'idempotency-key': 'bulk-1' }
+  const paused = await call('POST', '/v1/destinations/bulk', { body: order, headers })
+  expect(paused).toMatchObject({ status: 200, json: { destinations: ['once-a', 'once-b'], skipped: [] } })
+  // Without the key, a repetition would skip both, because they are paused by then.
+  const repeated = await call('POST', '/v1/destinations/bulk', { body: order, headers, process: other })
+  expect(repeated.json).toEqual(paused.json)
+  const preview = { body: { ...order, dryRun: true }, headers }
+  expect((await call('POST', '/v1/destinations/bulk', preview)).json).toMatchObject({ isPreview: true })
+})
+
+test('an object that is made anew is another one: no ETag of its former life lets it be changed', async () => {
+  const path = '/v1/destinations/reborn'
+  const body = { sources: ['shop'], hooks: [{ url: 'https://example.com/' }] }
+  const first = await call('PUT', path, { body, headers: isNew })
+  const former = { 'if-match': first.etag }
+  expect((await call('DELETE', path, { headers: former })).status).toBe(200)
+  const second = await call('PUT', path, { body, headers: isNew })
+  expect(second.etag).not.toBe(first.etag)
+  for (const method of ['PUT', 'PATCH', 'DELETE'])
+    expect([method, (await call(method, path, { body, headers: former })).status]).toEqual([method, 412])
+  expect((await call('DELETE', path, { headers: { 'if-match': second.etag } })).status).toBe(200)
+})
+
+test('an id that no path could name is never stored, by whichever call', async () => {
+  const body = { sources: ['shop'], hooks: [{ url: 'https://example.com/' }] }
+  const ids = ['a/b', 'a%2Fb', '..', 'a b', ' ', 'é', 'x'.repeat(101), '__proto__', 'head', 'destination/crm']
+  for (const id of ids) {
+    const put = await call('PUT', `/v1/destinations/${encodeURIComponent(id)}`, { body, headers: isNew })
+    const applied = await call('POST', '/v1/catalog/apply', { body: { destinations: [{ ...body, id }] } })
+    const isFine = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(id)
+    expect([id, put.status, applied.status]).toEqual(isFine ? [id, 200, 200] : [id, expect.any(Number), 422])
+    if (!isFine) expect([400, 404, 422]).toContain(put.status)
+  }
+  const named = await call('PUT', '/v1/destinations/mine', { body: { ...body, id: 'yours' }, headers: isNew })
+  expect(named).toMatchObject({ status: 422 })
+  const listed = await call('GET', '/v1/catalog/history?limit=100')
+  expect(listed.text).not.toMatch(/a\/b|__proto__|yours/)
+})
+
+test('a secret is rotated a second time after the first rotation has ended, and never silently before', async () => {
+  const path = '/v1/destinations/twice'
+  const signing = { standardWebhooks: true }
+  const body = {
+    sources: ['shop'],
+    sharedSecret: 'the-first',
+    signing,
+    hooks: [{ url: 'https://example.com/' }],
+  }
+  await call('PUT', path, { body, headers: isNew })
+  const first = await call('POST', `${path}/rotate`, { body: {} })
+  expect(first).toMatchObject({ status: 200, json: { state: 'both' } })
+  expect((await call('POST', `${path}/rotate`, { body: {} })).status).toBe(409)
+  expect((await call('POST', `${path}/rotate/end`)).status).toBe(200)
+  const past = { oldSecretEndsAt: '2020-01-01T00:00:00Z' }
+  const second = await call('POST', `${path}/rotate`, { body: {} })
+  expect(second).toMatchObject({ status: 200, json: { state: 'both' } })
+  expect(second.json['secret']).not.toBe(first.json['secret'])
+  expect((await call('GET', path)).text).not.toContain('sharedSecretEndsAt')
+  expect((await call('POST', `${path}/rotate`, { body: past })).status).toBe(409)
 })

@@ -148,6 +148,7 @@ const openToLinks = new Set([
   'GET /v1/destinations',
   'GET /v1/destinations/{destination}',
   'GET /v1/destinations/{destination}/health',
+  'GET /v1/destinations/{destination}/signing-keys',
   'GET /v1/paused-destinations',
   'POST /v1/log/search',
   'POST /v1/log/stats',

@@ -12,7 +12,13 @@ import {
 export type DestinationEntry = {
   id: string
   sources: readonly string[]
-  hooks: readonly { url: string; id?: string; headers?: Record<string, string> }[]
+  hooks: readonly {
+    url: string
+    id?: string
+    headers?: Record<string, string>
+    login?: object
+    tls?: object
+  }[]
   state?: 'on' | 'off' | 'paused'
   filter?: { types?: readonly string[]; events?: readonly string[] }
   sharedSecret?: string
@@ -20,6 +26,7 @@ export type DestinationEntry = {
   signing?: { standardWebhooks?: boolean }
   strategy?: 'all' | 'failover'
   maxInFlight?: number
+  batch?: { maxMessages?: number; maxBytes?: number; maxWait?: string; format?: 'json' | 'ndjson' }
 }
 
 export type SourceEntry = { id: string; enabled?: boolean; kind?: 'audiences' }

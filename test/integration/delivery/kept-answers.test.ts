@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
+import { readsStatuses, settledOf, settlementOf } from '../../../src/delivery/batch/batch-answer.ts'
 import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
-import { createSender, type Sender } from '../../../src/delivery/send/sender.ts'
+import { createSender, type Exchange, type Sender } from '../../../src/delivery/send/sender.ts'
 import { answer, isWholeRequest, startRawReceiver, startReceiver } from '../../support/receiver.ts'
 
 const keptAnswerBytes = 100
@@ -20,13 +21,18 @@ function stopped<T extends { stop(): Promise<void> }>(one: T): T {
 const userId = '漢字-の-Zoë'
 
 /** Posts a request that contains secrets, waits until its slot is free, and returns the outcome. */
-async function outcomeOf(by: Sender, origin: string): Promise<Outcome | undefined> {
+async function outcomeOf(
+  by: Sender,
+  origin: string,
+  rest: Pick<Exchange, 'userIds' | 'reads'> = {},
+): Promise<Outcome | undefined> {
   const released = Promise.withResolvers<void>()
   const outcomes: Outcome[] = []
   const headers = ['Authorization', 'Bearer planted-secret']
   const target = { origin, path: '/', headers, secrets: ['planted-secret'] }
   by.post(target, Buffer.from('{}'), ['X-Signature', 'planted-signature'], {
     userId: Buffer.from(userId),
+    ...rest,
     answered: (outcome) => void outcomes.push(outcome),
     released: () => released.resolve(),
   })
@@ -62,6 +68,33 @@ describe('a failed answer', () => {
   test('keeps no part of the user whose id the limit cuts inside of a character', async () => {
     const server = stopped(await startReceiver(answer(404, {}, `${'x'.repeat(92)}${userId} is not known`)))
     expect(textOf(await outcomeOf(sender(), server.origin))).toBe(`${'x'.repeat(92)}[redacte`)
+  })
+
+  test('keeps no user of a batch, and the whole answer where it is read', async () => {
+    const text = JSON.stringify({ error: `no ${userId}`, statuses: [400, 200] })
+    const json = { 'Content-Type': 'application/json' }
+    const server = stopped(await startReceiver({ '/': answer(400, json, text) }))
+    const batch = { userIds: [null, Buffer.from(userId)], reads: readsStatuses }
+    const outcome = await outcomeOf(sender(), server.origin, batch)
+    expect(textOf(outcome)).toBe('{"error":"no [redacted]","statuses":[400,200]}')
+    expect(outcome?.kind === 'answer' && Buffer.from(outcome.whole ?? []).toString()).toBe(text)
+  })
+
+  test('is not read as a whole if it is too long, and ends at the deadline if it does not end', async () => {
+    const json = { 'Content-Type': 'application/json' }
+    const server = stopped(
+      await startReceiver((_request, response, nth) => {
+        response.writeHead(207, json)
+        if (nth === 1) response.end(`[${' '.repeat(65_536)}200]`)
+        else response.write('[200, ')
+      }),
+    )
+    const by = sender()
+    const reads = readsStatuses
+    expect(await outcomeOf(by, server.origin, { reads })).toEqual({ kind: 'answer', status: 207 })
+    const unfinished = await outcomeOf(by, server.origin, { reads })
+    expect(unfinished).toMatchObject({ kind: 'answer', status: 207 })
+    expect(settledOf(settlementOf(unfinished ?? { kind: 'timeout' }, 1), 0).verdict.kind).toBe('retry')
   })
 
   test('keeps no success, and no more than it may of a failure', async () => {

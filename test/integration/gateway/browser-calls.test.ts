@@ -1,15 +1,21 @@
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { keySetOf, newSigningKey, publicKeysOf } from '../../../src/catalog/features/signing-keys.ts'
 import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
 
 let gateway: TestGateway
+const keys = [newSigningKey(), newSigningKey()]
 /** The longest write key that the catalog allows. */
 const longestKey = 'k'.repeat(200)
 
 beforeAll(async () => {
   gateway = await startGateway({
     sources: [{ id: 'shop', writeKeys: ['KEY', longestKey] }],
+    destinations: [
+      { id: 'crm', sources: [], signing: { ed25519: keys }, hooks: [{ url: 'https://crm.example/' }] },
+      { id: 'mail', sources: [], sharedSecret: 's', hooks: [{ url: 'https://mail.example/' }] },
+    ],
     variables: { SLUICE_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' },
   })
 })
@@ -27,6 +33,24 @@ async function written(messageId: string): Promise<Record<string, unknown>[]> {
   const records = await gateway.read('events')
   return records.map(({ value }) => value).filter((value) => value['messageId'] === messageId)
 }
+
+describe('GET /v1/signing-keys/DESTINATION', () => {
+  test('has the public keys of a destination, for everybody', async () => {
+    const response = await fetch(`${gateway.origin}/v1/signing-keys/crm`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300')
+    const text = await response.text()
+    expect(JSON.parse(text)).toEqual(keySetOf(publicKeysOf(keys)))
+    expect(text).not.toContain('"d"')
+    expect(
+      await gateway.process.metric('sluice_gateway_requests_total', { call: 'signing_keys', status: '200' }),
+    ).toBe(1)
+  })
+
+  test.each(['mail', 'of-nobody', '%00'])('is 404 for %s, which has none', async (id) => {
+    expect((await fetch(`${gateway.origin}/v1/signing-keys/${id}`)).status).toBe(404)
+  })
+})
 
 describe('GET /v1/projects/KEY/settings', () => {
   const path = '/v1/projects/KEY/settings'

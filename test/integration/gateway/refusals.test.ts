@@ -300,4 +300,17 @@ describe('a request whose body is dense', () => {
     const reply = await gateway.post('/v1/batch', body, basic('OTHER'))
     expect(reply.body).toEqual({ success: true })
   })
+
+  test('is taken if its messages share a long text with escapes, as Python writes it', async () => {
+    const text = 'x'.repeat(29_500) + '\\ud83d\\ude00'.repeat(200)
+    const batch = Array.from(
+      { length: 15 },
+      (_, index) =>
+        `{"properties": {"text": "${text}"}, "userId": "u${index}", "event": "Large", "type": "track", "messageId": "large-${index}"}`,
+    )
+    const body = gzipSync(`{"batch": [${batch.join(', ')}], "sentAt": "2026-01-01T00:00:00Z"}`)
+    expect(body.length).toBeLessThan(2_048)
+    const reply = await gateway.post('/v1/batch', body, basic('OTHER'))
+    expect(reply.body).toEqual({ success: true })
+  })
 })

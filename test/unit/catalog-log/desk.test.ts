@@ -17,6 +17,7 @@ function deskOf(
   failures: (Error | 'written, but not answered' | undefined)[],
   quotas: readonly Quota[] = [],
   keys = catalogKeys(),
+  onTake: (transactionMs: number | undefined) => void = () => undefined,
 ): CatalogDesk {
   const log: WholeRecord[] = []
   const append = (records: readonly WrittenRecord[]): number[] =>
@@ -34,7 +35,7 @@ function deskOf(
   return new CatalogDesk({
     pen: {
       isHeld: true,
-      take: async () => undefined,
+      take: async (transactionMs) => onTake(transactionMs),
       close: async () => undefined,
       async write(records) {
         const failure = failures.shift()
@@ -203,3 +204,13 @@ test('an export that was edited or cut off, or is of another installation, is re
   )
   expect(problemOf('sources: []')).toContain('no sealed export')
 })
+
+test('a change of very many objects takes the pen for longer, and the next one as usual again', async () => {
+  const taken: (number | undefined)[] = []
+  const desk = deskOf([], [], catalogKeys(), (transactionMs) => taken.push(transactionMs))
+  const edits = Array.from({ length: 20_000 }, (_, index) => source(`s${index}`, 'x'))
+  expect(await desk.change({ edits, by: 'ann' })).toMatchObject({ ok: true })
+  expect(await desk.change({ edits: [source('s1', 'y')], by: 'ann' })).toMatchObject({ ok: true })
+  expect(await desk.change({ edits: [source('s2', 'y')], by: 'ann' })).toMatchObject({ ok: true })
+  expect(taken).toEqual([20_000, 10_000])
+}, 60_000)

@@ -75,3 +75,22 @@ test('while thousands of entries are made, other work goes on', async () => {
   // A piece takes 5 ms, and all of it at least 100 ms.
   expect(turns).toBeGreaterThan(10)
 })
+
+test('a change set of thousands of objects lets other work run meanwhile, and nobody sees half of it', async () => {
+  const { entries } = entriesOf()
+  const before = createCatalog([], [], 'r1')
+  const objects = Array.from({ length: 3_000 }, (_, index) => stored(`d${index}`))
+  let turns = 0
+  let isDone = false
+  const turn = (): void => {
+    turns++
+    expect(before.destinations.size).toBe(0)
+    if (!isDone) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const catalog = await entries.next(before, [setOf(objects)])
+  isDone = true
+  expect(catalog.destinations.size).toBe(3_000)
+  // An object takes about a tenth of a millisecond, and a piece two.
+  expect(turns).toBeGreaterThan(20)
+})

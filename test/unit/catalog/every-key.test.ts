@@ -30,6 +30,7 @@ destinations:
     signing: { standardWebhooks: true }
     strategy: failover
     maxInFlight: 8
+    batch: { maxMessages: 50, maxBytes: 2048, maxWait: 2s, format: ndjson }
     hooks:
       - url: https://example.com/hook?x=1
         id: main
@@ -65,6 +66,7 @@ test('every key is read', () => {
     strategy: 'failover',
     maxInFlight: 8,
     maxInFlightSick: 8,
+    batch: { maxMessages: 50, maxBytes: 2048, maxWaitMs: 2_000, format: 'ndjson' },
     hooks: [
       {
         id: 'main',

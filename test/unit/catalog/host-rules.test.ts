@@ -3,7 +3,7 @@ import { createAddressPolicy } from '../../../src/address/policy.ts'
 import { formatFault } from '../../../src/catalog/fault.ts'
 import { hostBreach } from '../../../src/catalog/host-rules.ts'
 import { parseCatalog } from '../../../src/catalog/parse.ts'
-import { readCatalogText } from '../../../src/catalog/reader.ts'
+import { readCatalogText } from '../../../src/catalog/file/reader.ts'
 
 const strict = createAddressPolicy([])
 const setting = 'delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)'

@@ -99,6 +99,7 @@ test('every key has its default when nothing is set', () => {
       bufferBytes: 67_108_864,
       lanePatienceMs: 500,
       laneWaitMs: 5_000,
+      loginWaitMs: 259_200_000,
       waitingQueues: true,
       stopOnGone: true,
       poolIdleMs: 30_000,

@@ -42,6 +42,7 @@ test.each<[Outcome, string]>([
   [{ kind: 'dns', code: 'ESERVFAIL' }, 'answered with an error'],
   [{ kind: 'proxy', code: 'ECONNREFUSED', isDown: true }, 'delivery.proxy'],
   [{ kind: 'files', code: 'EMFILE' }, 'ulimit -n'],
+  [{ kind: 'login', detail: 'https://login.example: status 401' }, 'Check tokenUrl'],
   [{ kind: 'certificate', code: 'CERT_HAS_EXPIRED' }, 'Renew the expired one.'],
   [{ kind: 'certificate', code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, 'doesn’t cover the host'],
   [{ kind: 'certificate', code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }, 'intermediate certificates'],

@@ -57,6 +57,14 @@ describe('the content of a hook', () => {
     ['the lack of a secret', { sharedSecret: undefined }],
     ['its next secret', { nextSharedSecret: 'a next secret' }],
     ['the kind of its signatures', { standardWebhooks: true }],
+    ['a signing key', { signingKeys: ['whsk_one'] }],
+    ['a login', { hooks: [{ ...hook, login: { kind: 'basic', username: 'a', password: '' } }] }],
+    ['a client certificate', { hooks: [{ ...hook, tls: { certificate: 'one', key: 'two' } }] }],
+    ['an authority', { hooks: [{ ...hook, tls: { ca: 'one' } }] }],
+    [
+      'the form of its batches',
+      { batch: { maxMessages: 10, maxBytes: 1_024, maxWaitMs: 10, format: 'json' } },
+    ],
   ])('depends on %s', (_, edit) => {
     expect(contentOf(edit)).not.toBe(contentOf())
   })

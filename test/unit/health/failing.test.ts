@@ -36,7 +36,8 @@ function startAnswers() {
     attempt: (outcome: Outcome, times = 1) => {
       const delivery = deliveryOf('shop', 'crm')
       const definition = catalog.destinations.get('crm')
-      if (definition !== undefined) delivery.endpoint = { definition, hooks: [], headersOf: () => [] }
+      if (definition !== undefined)
+        delivery.endpoint = { definition, hooks: [], hasLogins: false, headersOf: () => [] }
       const result = { hookId: 'main', outcome, verdict: judge(outcome), mayHaveArrived: false }
       for (let n = 0; n < times; n++) answers.observer.attempted(delivery, result, 1)
     },

@@ -1,8 +1,13 @@
-import { afterEach, expect, test } from 'vitest'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createEndpoints } from '../../../src/delivery/endpoint.ts'
+import { Logins } from '../../../src/delivery/login/logins.ts'
+import type { Exchange } from '../../../src/delivery/send/sender.ts'
 import { BufferAccount } from '../../../src/pipeline/buffer-account.ts'
 import { Refill } from '../../../src/pipeline/refill.ts'
 import { type Destination, destinationOf } from './stage.ts'
 
+const breaker = { failureShare: 1, minResults: 10, windowMs: 10_000, openMs: 0, maxOpenMs: 0 }
 let refill: Refill | undefined
 
 afterEach(() => refill?.stop())
@@ -31,13 +36,16 @@ function refillMany(
   refill = new Refill({
     account,
     catalog: () => catalog,
+    endpoints: createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false }),
     whileAutoPaused: 'wait',
+    now: Date.now,
     lanes: { queuedIn: () => 0, setFed: () => undefined },
     queue: {
       get wanted() {
         return wanted
       },
       wantedOf: (id: string) => pulled.get(id) ?? 0,
+      oldestOf: () => undefined,
       countOf: (id: string) => each - (pulled.get(id) ?? 0),
       waiting: () => ids,
       pull(id: string, _class: string, most: number) {
@@ -69,4 +77,68 @@ test('when the buffer is full, each further destination still gets a message', (
 
 test('a destination that is alone gets twice the messages that it may have in flight', () => {
   expect(refillMany(1, 1_000, 10_000)).toEqual([128])
+})
+
+describe('while the login of a destination fails', () => {
+  const login = {
+    kind: 'oauth2',
+    tokenOrigin: 'https://login.example',
+    tokenPath: '/',
+    clientId: 'sluice',
+    clientSecret: 'secret',
+    clientAuth: 'basic',
+  } as const
+  const hook = { id: 'hook', origin: 'https://crm.example', path: '/', headers: [], login }
+  const crm = destinationOf('crm', { hooks: [hook] })
+
+  /** `waitedMs`: since when the oldest message waits. Returns what was pulled of each class. */
+  async function pulledAfter(failingMs: number, waitedMs: number, status = 503) {
+    let nowMs = 1_000_000
+    const body = Buffer.from(JSON.stringify({ access_token: 'token', expires_in: 3_600_000 }))
+    const sender = {
+      post: (_: unknown, _body: unknown, _own: unknown, exchange: Exchange) =>
+        exchange.answered({ kind: 'answer', status, body }, false),
+    }
+    const logins = new Logins({ sender, now: () => nowMs })
+    const endpoints = createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false, logins })
+    const pulled: string[] = []
+    refill = new Refill({
+      account: { freeRecords: 1_000, maxRecords: 1_000 },
+      catalog: () => ({ destinations: new Map([['crm', crm]]) }),
+      endpoints,
+      loginWaitMs: 60_000,
+      now: () => nowMs,
+      lanes: { queuedIn: () => 0, setFed: () => undefined },
+      queue: {
+        wanted: 0,
+        wantedOf: () => 0,
+        countOf: () => 100,
+        oldestOf: () => nowMs - waitedMs,
+        waiting: () => ['crm'],
+        pull(_id: string, queueClass: string, most: number) {
+          pulled.push(`${most} ${queueClass}`)
+          return most
+        },
+      },
+      isDraining: () => false,
+    })
+    endpoints.of(crm).hooks[0]?.login?.state()
+    await turn()
+    nowMs += failingMs
+    refill.refill('crm')
+    return pulled
+  }
+
+  test('nothing is pulled', async () => {
+    expect(await pulledAfter(30_000, 90_000)).toEqual([])
+    expect(await pulledAfter(90_000, 30_000)).toEqual([])
+  })
+
+  test('a few of each class are pulled to be given up, once it has lasted for delivery.loginWait', async () => {
+    expect(await pulledAfter(60_000, 60_000)).toEqual(['2 front', '2 fresh', '2 retry', '2 backfill'])
+  })
+
+  test('not any more, as much is pulled as of others', async () => {
+    expect((await pulledAfter(60_000, 60_000, 200)).length).toBeGreaterThan(0)
+  })
 })

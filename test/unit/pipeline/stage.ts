@@ -49,6 +49,8 @@ export function destinationOf(id: string, settings: Partial<Destination> = {}): 
 export type Posted = {
   readonly to: string
   readonly body: string
+  /** The headers that only this request has. */
+  readonly headers: readonly string[]
   /**
    * Ends the request. If `mayHaveArrived` isn't given, it is what the sender says for an outcome of this
    * kind: true for a timeout, and otherwise false.
@@ -143,10 +145,11 @@ export function stage({
   const pipeline = createPipeline({
     catalog: () => catalog,
     sender: {
-      post({ origin }, body, _signature, exchange) {
+      post({ origin }, body, headers, exchange) {
         const one: Posted = {
           to: new URL(origin).hostname.replace('.example', ''),
           body: Buffer.from(body).toString(),
+          headers,
           answer(outcome, mayHaveArrived = outcome.kind === 'timeout') {
             posted.splice(posted.indexOf(one), 1)
             exchange.answered(outcome, mayHaveArrived)

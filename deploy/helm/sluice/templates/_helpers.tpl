@@ -405,7 +405,7 @@ the one with the fewest letters between the common beginning and the common end.
   value: /etc/sluice-catalog-keys/{{ .Values.catalog.keysKey }}
 {{- else }}
 - name: SLUICE_CATALOG_FILE
-  value: /etc/sluice/catalog.yaml
+  value: {{ .Values.catalog.folder | ternary "/etc/sluice" "/etc/sluice/catalog.yaml" }}
 {{- end }}
 {{- if .Values.catalog.variablesSecret }}
 - name: SLUICE_CATALOG_VARIABLES_FOLDER

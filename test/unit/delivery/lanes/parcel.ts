@@ -1,4 +1,4 @@
-import type { Lane, LaneClass } from '../../../../src/delivery/lanes/lane-queue.ts'
+import type { BatchLimits, Lane, LaneClass } from '../../../../src/delivery/lanes/lane-queue.ts'
 import { createLanes } from '../../../../src/delivery/lanes/lanes.ts'
 import type { LaneItem, Lanes, LanesOptions } from '../../../../src/delivery/lanes/lanes-ports.ts'
 import type { Rate } from '../../../../src/async/token-bucket.ts'
@@ -10,6 +10,8 @@ export class Parcel implements LaneItem<Parcel> {
   laneCap = 4
   laneClass: LaneClass = 'fresh'
   laneRate: Rate | undefined
+  laneBatch: BatchLimits | undefined
+  bytes = 1
   isLate = false
   isAbandoned = false
   isFromQueue = false

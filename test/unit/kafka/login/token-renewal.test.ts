@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Token, Tokens } from '../../../../src/kafka/login/token-renewal.ts'
+import type { Token } from '../../../../src/http/client-credentials.ts'
+import { Tokens } from '../../../../src/kafka/login/token-renewal.ts'
 
 /** Returns tokens that are valid for `lifeMs` milliseconds, on a clock that the test sets. */
 function setUp(lifeMs: number) {

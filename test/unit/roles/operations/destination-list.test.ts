@@ -121,7 +121,17 @@ test('a destination is shown without its secrets', () => {
     strategy: 'all',
     maxInFlight: 64,
     rateLimit: { perSecond: 50, burst: 50 },
-    hooks: [{ id: 'primary', origin: 'https://example.com', isGone: false, failing: null }],
+    batch: null,
+    hooks: [
+      {
+        id: 'primary',
+        origin: 'https://example.com',
+        login: null,
+        certificateEndsAt: null,
+        isGone: false,
+        failing: null,
+      },
+    ],
     // Nobody tells what waits, and that is said.
     health: {
       condition: 'unknown',

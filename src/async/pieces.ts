@@ -1,0 +1,22 @@
+import { Breath } from './breath.ts'
+
+/** A long work that can pause at each `yield`. What it changes is seen only once it is over. */
+export type Pieces<T> = Generator<undefined, T, undefined>
+
+/** Does a work without a pause. */
+export function atOnce<T>(work: Pieces<T>): T {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** Does a work in pieces of `pieceMs`. Between two pieces, the event loop does what else waits. */
+export async function inPieces<T>(work: Pieces<T>, pieceMs?: number): Promise<T> {
+  const breath = new Breath(pieceMs)
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    await breath.take()
+  }
+}

@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto'
+import { Breath } from '../../async/breath.ts'
+import { type CatalogList, catalogLists } from '../expected.ts'
+import { type Fault, faultOf, maxFaults } from '../fault.ts'
+import { type ParsedCatalog, readUncheckedCatalog } from '../parse.ts'
+import { isRecord, listOf, recordOf } from '../plain-data.ts'
+import type { Variables } from '../variables.ts'
+import { readYaml, type TextPlace } from '../yaml.ts'
+import type { TextFile } from './folder-files.ts'
+import type { readCatalogData } from './reader.ts'
+
+// A folder of small files. Each has a part of the catalog: one destination, or lists as a catalog file has
+// them. A file with faults refuses itself alone: what it said before stays in force. A start has nothing to
+// keep. It pauses the destinations of a faulty file, so that their messages wait and none is lost.
+
+/** What a file has. */
+type Part = {
+  readonly name: string
+  readonly text: string
+  /** True: the file is one destination. */
+  readonly isSingle: boolean
+  readonly entries: Readonly<Record<CatalogList, readonly unknown[]>>
+  /** The counts of entries that the whole folder has. */
+  readonly expect: unknown
+}
+
+export type FolderOptions = {
+  readonly path: string
+  readonly variables: Variables
+  readonly allowAddresses: readonly string[] | undefined
+  readonly readData: typeof readCatalogData
+}
+
+/** What a version of the folder makes. `left`: the faults of the files that are left out of it. */
+export type ReadFolder =
+  | (Extract<ParsedCatalog, { ok: true }> & {
+      readonly left: readonly Fault[]
+      readonly kept: Kept
+    })
+  | Extract<ParsedCatalog, { ok: false }>
+
+/** What is in force: the files' parts by name, and the variables that they are filled with. */
+type Kept = { readonly parts: ReadonlyMap<string, Part>; readonly variables: Variables }
+
+const keys: ReadonlySet<string> = new Set(['sources', 'destinations', 'expect'])
+/** Receives nothing, because its destination is paused. Each destination has a URL. */
+const noUrl = 'https://held.invalid/'
+
+/** Reads the files of a folder, and remembers what each has said that is in force. */
+export class CatalogFolder {
+  #inForce: Kept = { parts: new Map(), variables: {} }
+  /** What files have, so that only those that were edited are read again. */
+  #known: ReadonlyMap<string, Part> = new Map()
+
+  /** Says that a version of the folder is in force. */
+  keep(kept: Kept): void {
+    this.#inForce = kept
+  }
+
+  async read(files: readonly TextFile[], options: FolderOptions): Promise<ReadFolder> {
+    const { parts: given, faults } = await this.#partsOf(files, options.path)
+    const { parts: former } = this.#inForce
+    const isFirst = former.size === 0
+    // Nobody knows what such a file would say.
+    if (isFirst && faults.length > 0) return { ok: false, faults }
+    const left = new Map<string, readonly Fault[]>(Map.groupBy(faults, ({ file }) => file))
+    const chosen = new Map<string, Part>()
+    for (const { name } of files) {
+      const part = given.get(name) ?? former.get(name)
+      if (part !== undefined) chosen.set(name, part)
+    }
+    for (let { variables } = options; ;) {
+      const read = await this.#whole(chosen, { ...options, variables })
+      if (read.ok) return { ...read, left: [...left.values()].flat(), kept: { parts: chosen, variables } }
+      for (const [file, some] of Map.groupBy(read.faults, (fault) => fault.file)) {
+        const name = nameIn(file, options.path)
+        const part = chosen.get(name)
+        const other = part && (isFirst ? held(part, some) : former.get(name))
+        const isUnchanged = part === other
+        const lacksVariables = some.every(({ variable }) => variable !== undefined)
+        const canMend = isUnchanged ? lacksVariables && !isFirst : !isFirst || other !== undefined
+        // What is in force isn't at fault, so another file is. Which one, only people can say.
+        if (part === undefined || left.has(file) || !canMend)
+          return {
+            ok: false,
+            faults: [...new Set([...left.values(), read.faults].flat())].slice(0, maxFaults),
+          }
+        left.set(file, some)
+        // A variable that is gone keeps its value, so that it blocks no other edit.
+        if (isUnchanged) variables = { ...this.#inForce.variables, ...setOf(options.variables) }
+        else if (other === undefined) chosen.delete(name)
+        else chosen.set(name, other)
+      }
+    }
+  }
+
+  /** Reads the files that were edited. */
+  async #partsOf(
+    files: readonly TextFile[],
+    path: string,
+  ): Promise<{ readonly parts: ReadonlyMap<string, Part>; readonly faults: readonly Fault[] }> {
+    const parts = new Map<string, Part>()
+    const faults: Fault[] = []
+    const breath = new Breath()
+    for (const { name, text, fault } of files) {
+      const known = this.#known.get(name)
+      const part = known?.text === text ? known : partOf(name, text, path)
+      if (fault !== undefined) faults.push({ ...fault, file: fileOf(path, name) })
+      else if ('faults' in part) faults.push(...part.faults)
+      else parts.set(name, part)
+      await breath.take()
+    }
+    this.#known = parts
+    return { parts, faults }
+  }
+
+  /** Makes the catalog of parts. Each fault names its file, and its place in it. */
+  async #whole(
+    parts: ReadonlyMap<string, Part>,
+    { path, variables, allowAddresses, readData }: FolderOptions,
+  ): Promise<ParsedCatalog> {
+    // Of two entries with the same id, the later one is at fault. That is the one that was edited.
+    const isNew = (part: Part): boolean => this.#inForce.parts.get(part.name) !== part
+    const inOrder = [...parts.values()].toSorted((one, other) => Number(isNew(one)) - Number(isNew(other)))
+    const owners: Record<CatalogList, { part: Part; index: number }[]> = { sources: [], destinations: [] }
+    for (const part of inOrder)
+      for (const list of catalogLists)
+        for (const index of part.entries[list].keys()) owners[list].push({ part, index })
+    const entriesOf = (list: CatalogList): readonly unknown[] =>
+      owners[list].map(({ part, index }) => part.entries[list][index])
+    const counting = inOrder.find(({ expect }) => expect !== undefined)
+    const data = {
+      sources: entriesOf('sources'),
+      destinations: entriesOf('destinations'),
+      ...(counting && { expect: counting.expect }),
+    }
+    const characters = inOrder.reduce((sum, { text }) => sum + text.length, 0)
+    const version = versionOf(parts)
+    const read = await readData(data, { file: path, version, variables, allowAddresses, characters })
+    if (read.ok) return read
+    return { ok: false, faults: read.faults.map((fault) => inItsFile(fault, owners, counting, path)) }
+  }
+}
+
+function setOf(variables: Variables): Variables {
+  return Object.fromEntries(
+    Object.entries(variables).filter(([, value]) => value !== undefined && value !== ''),
+  )
+}
+
+/** Reads a file. */
+function partOf(name: string, text: string, path: string): Part | { readonly faults: readonly Fault[] } {
+  const file = fileOf(path, name)
+  const read = readUncheckedCatalog(text, file)
+  if (!read.ok) return read
+  const refuse = (problem: string, advice: string) => ({ faults: [faultOf(file, problem, advice)] })
+  const { value } = read
+  if (!isRecord(value) || Object.keys(value).length === 0)
+    return refuse('is no part of a catalog', 'write one destination, or sources: or destinations:')
+  const isSingle = 'hooks' in value || 'id' in value
+  if (isSingle)
+    return { name, text, isSingle, entries: { sources: [], destinations: [value] }, expect: undefined }
+  const unknown = Object.keys(value).find((key) => !keys.has(key))
+  if (unknown !== undefined)
+    return refuse('has a key that is unknown here', `write one destination, or ${[...keys].join(', ')}`)
+  for (const list of catalogLists)
+    if (value[list] !== undefined && !Array.isArray(value[list]))
+      return refuse(`${list} is no list`, `begin each of the ${list} with a dash`)
+  const entries = { sources: listOf(value['sources']), destinations: listOf(value['destinations']) }
+  return { name, text, isSingle, entries, expect: value['expect'] }
+}
+
+/**
+ * Returns a part whose faulty destinations are paused: they keep what decides which messages they get, and
+ * wait for what they lack. Returns `undefined` if a source is at fault, because clients send its keys.
+ */
+function held(part: Part, faults: readonly Fault[]): Part | undefined {
+  const indexes = faults.map(({ path }) =>
+    part.isSingle ? 0 : Number(/^destinations\[(\d+)\]/.exec(path)?.[1]),
+  )
+  if (indexes.some((index) => !Number.isInteger(index))) return undefined
+  const faulty = new Set(indexes)
+  const destinations = part.entries.destinations.map((entry, index) => {
+    if (!faulty.has(index)) return entry
+    const { id, name, sources, filter, labels, state } = recordOf(entry)
+    const kept = { id, name, sources, filter, labels, state: state === 'off' ? state : 'paused' }
+    const given = Object.entries(kept).filter(([, value]) => value !== undefined)
+    return { ...Object.fromEntries(given), hooks: [{ url: noUrl }] }
+  })
+  return { ...part, entries: { ...part.entries, destinations } }
+}
+
+/** Says in which file and where a fault of the whole is. */
+function inItsFile(
+  fault: Fault,
+  owners: Readonly<Record<CatalogList, readonly { readonly part: Part; readonly index: number }[]>>,
+  counting: Part | undefined,
+  path: string,
+): Fault {
+  const match = /^(sources|destinations)\[(\d+)\]\.?(.*)$/.exec(fault.path)
+  if (match === null)
+    return counting === undefined || !fault.path.startsWith('expect')
+      ? fault
+      : { ...fault, file: fileOf(path, counting.name) }
+  const [, list, at, rest = ''] = match
+  const owner = owners[list === 'sources' ? 'sources' : 'destinations'][Number(at)]
+  if (owner === undefined) return fault
+  const { part, index } = owner
+  const own = part.isSingle
+    ? rest
+    : `${list}[${index}]${rest === '' || rest.startsWith('[') ? '' : '.'}${rest}`
+  const place = placeIn(part.text, own)
+  return { ...fault, file: fileOf(path, part.name), path: own, line: place?.line, column: place?.column }
+}
+
+/** Returns the place of a value, by its path in words. */
+function placeIn(text: string, path: string): TextPlace | undefined {
+  const read = readYaml(text)
+  if (!read.ok) return undefined
+  // A step that may have a secret is the last one.
+  const steps = path.split('["')[0]?.matchAll(/\[(\d+)\]|([A-Za-z_$][\w$-]*)/g) ?? []
+  return read.place(
+    [...steps].map(([, index, key = '']) => (index === undefined ? key : Number(index))),
+    'value',
+  )
+}
+
+function fileOf(path: string, name: string): string {
+  return `${path.replace(/\/$/, '')}/${name}`
+}
+
+function nameIn(file: string, path: string): string {
+  return file.slice(fileOf(path, '').length)
+}
+
+/** Two processes that use the same texts have the same version. */
+function versionOf(parts: ReadonlyMap<string, Part>): string {
+  const hash = createHash('sha256')
+  for (const name of [...parts.keys()].toSorted()) {
+    const { text = '', entries } = parts.get(name) ?? {}
+    hash.update(JSON.stringify([name, text, entries?.destinations]))
+  }
+  return hash.digest('hex').slice(0, 12)
+}

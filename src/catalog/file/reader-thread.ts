@@ -1,0 +1,83 @@
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import type { Destination, Source } from '../catalog.ts'
+import type { ExpectedCounts } from '../expected.ts'
+import type { Fault } from '../fault.ts'
+import { parseCatalog, parseCatalogData, type ParsedCatalog } from '../parse.ts'
+import type { Variables } from '../variables.ts'
+
+/** The input that `reader.ts` passes to the thread. */
+export type ReaderInput = {
+  /** The text of a catalog, or what a text would be read as, with the version that it gets. */
+  catalog: { readonly text: string } | { readonly data: unknown; readonly version: string }
+  file: string
+  variables: Variables
+  allowAddresses?: readonly string[] | undefined
+}
+
+/** Parses an input in this thread. */
+export function parseInput({ catalog, ...options }: ReaderInput): ParsedCatalog {
+  return 'text' in catalog
+    ? parseCatalog(catalog.text, options)
+    : parseCatalogData(catalog.data, { ...options, version: catalog.version })
+}
+
+/**
+ * A message of the thread: all faults, or a part of the catalog. The last part has the version. Before each
+ * further part, the thread waits for a message, so that the receiver isn't held up by many parts at once.
+ */
+export type ReaderOutput =
+  | { readonly faults: readonly Fault[] }
+  | {
+      readonly sources: readonly Source[]
+      readonly destinations: readonly Destination[]
+      readonly version: string | undefined
+      readonly expected: ExpectedCounts | undefined
+    }
+
+/**
+ * The URL of this module, with which it can be started as a thread. The URL ends in .ts when the sources are
+ * run, and in .js after a build.
+ */
+export const readerThreadUrl = new URL(import.meta.url)
+
+/**
+ * Limit on the sources, and also on the destinations, in one part of the catalog. The receiver takes about
+ * 5 ms for a part of this size.
+ */
+const partSize = 500
+
+// This code runs only if the module was started as a thread. In other cases, the module is imported for its
+// URL.
+if (isReaderInput(workerData)) {
+  const parsed = parseInput(workerData)
+  if (parentPort !== null) {
+    if (parsed.ok) postParts(parsed, parentPort)
+    else post(parentPort, { faults: parsed.faults })
+  }
+}
+
+function postParts({ catalog, expected }: Extract<ParsedCatalog, { ok: true }>, port: MessagePort): void {
+  const sources = [...catalog.sources.values()]
+  const destinations = [...catalog.destinations.values()]
+  let from = 0
+  const postPart = (): void => {
+    const until = from + partSize
+    post(port, {
+      sources: sources.slice(from, until),
+      destinations: destinations.slice(from, until),
+      version: until >= Math.max(sources.length, destinations.length) ? catalog.version : undefined,
+      expected,
+    })
+    from = until
+  }
+  port.on('message', postPart)
+  postPart()
+}
+
+function post(port: MessagePort, output: ReaderOutput): void {
+  port.postMessage(output)
+}
+
+function isReaderInput(value: unknown): value is ReaderInput {
+  return typeof value === 'object' && value !== null && 'catalog' in value && 'variables' in value
+}

@@ -1,0 +1,160 @@
+import type { Token } from '../../http/client-credentials.ts'
+import type { TokenResult } from './token-request.ts'
+
+/**
+ * What a login can do for a request now. `ready`: it has a token. `asking`: its first token is under way.
+ * `failing`: it has none, and its last request for one has failed.
+ */
+export type LoginState = 'ready' | 'asking' | 'failing'
+
+/**
+ * What came of a request for a token. `problem`: why it brought none. `isKept`: the former token stays in
+ * use.
+ */
+export type AskedToken = { readonly problem: string | undefined; readonly isKept: boolean }
+
+export type TokenLoginOptions = {
+  /** Requests a token. Never rejects. */
+  readonly ask: (nowMs: number) => Promise<TokenResult>
+  /** Called with the result of each request for a token. */
+  readonly onAsked: (asked: AskedToken) => void
+  /** Returns epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** A new token is asked for when this part of the lifetime is left, but at most this many milliseconds. */
+const renewedShare = 0.2
+const mostRenewedMs = 5 * 60_000
+/**
+ * A token isn't used in the last part of its lifetime, so that it doesn't end on its way: this part of it,
+ * but at most this many milliseconds.
+ */
+const sparedShare = 0.1
+const mostSparedMs = 5_000
+/**
+ * The pause after the first failure, in milliseconds. It doubles with each further one, up to the longest.
+ */
+const firstPauseMs = 1_000
+const longestPauseMs = 60_000
+/** The longest pause that a token endpoint can ask for, in milliseconds. */
+const longestAskedMs = 5 * 60_000
+/**
+ * A token that has never been accepted is replaced only if the one before it is at least this old, in
+ * milliseconds. Otherwise each message to an endpoint that refuses every token would cost a token.
+ */
+const leastReplacedMs = 10_000
+
+type Failure = { readonly problem: string; readonly sinceMs: number; readonly tries: number; nextMs: number }
+
+/**
+ * The token of one hook, shared by all its requests. It is renewed before it ends, by one request at a time.
+ * While no token can be had, its deliveries wait. Nothing runs while nobody asks for the token.
+ */
+export class TokenLogin {
+  readonly #options: TokenLoginOptions
+  #token: Token | undefined
+  #gotMs = 0
+  /** True once a request with the present token was accepted. */
+  #isProven = false
+  #replacedMs = -Infinity
+  #failure: Failure | undefined
+  #asking: Promise<void> | undefined
+
+  constructor(options: TokenLoginOptions) {
+    this.#options = options
+  }
+
+  /** Returns the token for a request that is made now. `undefined`: there is none. */
+  token(): string | undefined {
+    const nowMs = this.#options.now()
+    const token = this.#token
+    if (token === undefined || !this.#isUsable(nowMs)) {
+      this.#askIfDue(nowMs)
+      return undefined
+    }
+    if (nowMs >= token.endsMs - this.#part(token, renewedShare, mostRenewedMs)) this.#askIfDue(nowMs)
+    return token.value
+  }
+
+  /** Asks for a token if there is none, and it is time to. */
+  state(): LoginState {
+    if (this.token() !== undefined) return 'ready'
+    return this.#failure === undefined ? 'asking' : 'failing'
+  }
+
+  /** Why there is no token. `undefined`: there is one, or the first one is under way. */
+  get problem(): string | undefined {
+    return this.#failure?.problem
+  }
+
+  /** For how long there has been no token, in milliseconds, because requests for one fail. */
+  get failingForMs(): number {
+    return this.#failure === undefined ? 0 : Math.max(0, this.#options.now() - this.#failure.sinceMs)
+  }
+
+  /** Waits for a token, if one is under way. Returns `undefined` if there is none. */
+  async wait(): Promise<string | undefined> {
+    const token = this.token()
+    if (token !== undefined) return token
+    await this.#asking
+    return this.token()
+  }
+
+  /** Notes that a server has accepted a token. */
+  accepted(value: string): void {
+    if (value === this.#token?.value) this.#isProven = true
+  }
+
+  /**
+   * Returns true if a request whose token was refused should be made again: there is another token by now, or
+   * one may be asked for.
+   */
+  mayReplace(refused: string): boolean {
+    if (this.#token?.value !== refused) return true
+    return this.#isProven || this.#options.now() - this.#replacedMs >= leastReplacedMs
+  }
+
+  /** Returns a token in place of one that a server has refused. `undefined`: there is none. */
+  async replacement(refused: string): Promise<string | undefined> {
+    if (this.#token?.value === refused) {
+      this.#token = undefined
+      this.#replacedMs = this.#options.now()
+    }
+    const token = await this.wait()
+    return token === refused ? undefined : token
+  }
+
+  #isUsable(nowMs: number): boolean {
+    const token = this.#token
+    return token !== undefined && nowMs < token.endsMs - this.#part(token, sparedShare, mostSparedMs)
+  }
+
+  #part({ endsMs }: Token, share: number, mostMs: number): number {
+    return Math.min(mostMs, (endsMs - this.#gotMs) * share)
+  }
+
+  #askIfDue(nowMs: number): void {
+    if (this.#asking !== undefined || nowMs < (this.#failure?.nextMs ?? 0)) return
+    this.#asking = this.#ask(nowMs).finally(() => {
+      this.#asking = undefined
+    })
+  }
+
+  async #ask(askedMs: number): Promise<void> {
+    const result = await this.#options.ask(askedMs)
+    const nowMs = this.#options.now()
+    if (result.ok) {
+      this.#token = result.token
+      this.#gotMs = askedMs
+      this.#isProven = false
+      this.#failure = undefined
+      this.#options.onAsked({ problem: undefined, isKept: false })
+      return
+    }
+    const { tries, sinceMs } = this.#failure ?? { tries: 0, sinceMs: this.#token?.endsMs ?? nowMs }
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** tries) * (0.8 + 0.4 * Math.random())
+    const nextMs = nowMs + Math.max(pauseMs, Math.min(result.afterMs, longestAskedMs))
+    this.#failure = { problem: result.problem, sinceMs, tries: tries + 1, nextMs }
+    this.#options.onAsked({ problem: result.problem, isKept: this.#isUsable(nowMs) })
+  }
+}

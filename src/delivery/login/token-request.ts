@@ -1,0 +1,86 @@
+import type { OAuthLogin } from '../../catalog/features/hook-login.ts'
+import type { HookTls } from '../../catalog/features/hook-tls.ts'
+import { clientAuthorization, readTokenAnswer, type Token, tokenForm } from '../../http/client-credentials.ts'
+import { secretsOf } from '../../secrets/secret-texts.ts'
+import { textWithoutSecrets } from '../../secrets/without-secrets.ts'
+import { describeForCustomer, type Outcome } from '../outcomes/outcome.ts'
+import type { HookOwner } from '../send/hook-pool.ts'
+import type { Sender, Target } from '../send/sender.ts'
+
+/** The result of a request for a token. `afterMs`: the wait that the endpoint asked for, or 0. */
+export type TokenResult =
+  | { readonly ok: true; readonly token: Token }
+  | { readonly ok: false; readonly problem: string; readonly afterMs: number }
+
+/** The largest answer that is read, in bytes. A token takes a few kilobytes. */
+const maxAnswerBytes = 64 * 1024
+/** The most characters of what an endpoint says about a refusal. */
+const maxSaid = 200
+
+/**
+ * Requests for tokens by one login. They take the same way as deliveries: addresses, names, proxy, deadline.
+ */
+export class TokenRequests {
+  readonly #login: OAuthLogin
+  readonly #sender: Pick<Sender, 'post'>
+  readonly #target: Target
+  readonly #body: Buffer
+
+  /** `tls`: what the requests show and trust, if the token endpoint is at the host of the hook. */
+  constructor(
+    login: OAuthLogin,
+    { sender, owner, tls }: { sender: Pick<Sender, 'post'>; owner: HookOwner; tls: HookTls | undefined },
+  ) {
+    this.#login = login
+    this.#sender = sender
+    const authorization = clientAuthorization(login)
+    this.#target = {
+      origin: login.tokenOrigin,
+      path: login.tokenPath,
+      headers: [
+        'User-Agent',
+        'Sluice/1.0',
+        'Accept',
+        'application/json',
+        'Content-Type',
+        'application/x-www-form-urlencoded',
+        ...(authorization === undefined ? [] : ['Authorization', authorization]),
+      ],
+      owner,
+      tls,
+      wholeAnswerBytes: maxAnswerBytes,
+    }
+    this.#body = Buffer.from(tokenForm(login))
+  }
+
+  /** Makes one request. Never rejects. `askedMs`: the time of the request, in epoch milliseconds. */
+  make(askedMs: number): Promise<TokenResult> {
+    return new Promise((resolve) => {
+      this.#sender.post(this.#target, this.#body, [], {
+        answered: (outcome) => resolve(this.#resultOf(outcome, askedMs)),
+        released: () => undefined,
+      })
+    })
+  }
+
+  #resultOf(outcome: Outcome, askedMs: number): TokenResult {
+    const { tokenOrigin } = this.#login
+    if (outcome.kind !== 'answer')
+      return { ok: false, problem: `${tokenOrigin}: ${describeForCustomer(outcome)}`, afterMs: 0 }
+    const { status, retryAfterMs = 0, body = new Uint8Array() } = outcome
+    const answer = readTokenAnswer(status, Buffer.from(body).toString(), askedMs)
+    if (answer.ok) return { ok: true, token: answer.token }
+    const said = answer.said.map((text) => this.#masked(text))
+    const what = status === 200 ? 'status 200 without an access_token' : `status ${status}`
+    return { ok: false, problem: [`${tokenOrigin}:`, what, ...said].join(' '), afterMs: retryAfterMs }
+  }
+
+  /** Returns what an endpoint said, in one line and without the secrets of the request. */
+  #masked(text: string): string {
+    const { clientSecret } = this.#login
+    const secrets = [clientSecret, ...secretsOf([clientAuthorization(this.#login) ?? ''], '')]
+    return textWithoutSecrets(text, secrets)
+      .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
+      .slice(0, maxSaid)
+  }
+}

@@ -1,0 +1,93 @@
+// OAuth 2 client credentials (RFC 6749, sections 2.3.1, 4.4 and 5), without the request itself.
+
+/** A bearer token, and the time in epoch milliseconds at which the token ends. */
+export type Token = { readonly value: string; readonly endsMs: number }
+
+export type ClientCredentials = {
+  readonly clientId: string
+  readonly clientSecret: string
+  readonly scope?: string | undefined
+  readonly audience?: string | undefined
+  /**
+   * How the client names itself. `basic`: in the header `Authorization`. `post`: in the form, for servers
+   * that don't know the other way.
+   */
+  readonly clientAuth?: 'basic' | 'post'
+}
+
+/** The lifetime of a token, in milliseconds, if neither the answer nor the token names a lifetime. */
+const unsaidLifeMs = 5 * 60_000
+
+/** Returns the body of a request for a token, of the type `application/x-www-form-urlencoded`. */
+export function tokenForm({
+  clientId,
+  clientSecret,
+  scope,
+  audience,
+  clientAuth,
+}: ClientCredentials): string {
+  return new URLSearchParams({
+    grant_type: 'client_credentials',
+    ...(clientAuth === 'post' && { client_id: clientId, client_secret: clientSecret }),
+    ...(scope !== undefined && { scope }),
+    ...(audience !== undefined && { audience }),
+  }).toString()
+}
+
+/** Returns the header `Authorization` of a request for a token. `undefined`: the form names the client. */
+export function clientAuthorization({
+  clientId,
+  clientSecret,
+  clientAuth,
+}: ClientCredentials): string | undefined {
+  if (clientAuth === 'post') return undefined
+  const login = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`
+  return `Basic ${Buffer.from(login).toString('base64')}`
+}
+
+/** What a token endpoint has answered. `error`: the code of RFC 6749, section 5.2, if there is one. */
+export type TokenAnswer =
+  | { readonly ok: true; readonly token: Token }
+  | {
+      readonly ok: false
+      readonly error: string | undefined
+      /** What the endpoint said, which may repeat secrets of the request. */
+      readonly said: readonly string[]
+    }
+
+/** Reads the answer to a request for a token that was made at `askedMs` (epoch milliseconds). */
+export function readTokenAnswer(status: number, text: string, askedMs: number): TokenAnswer {
+  const answer = objectOf(text)
+  const { access_token: value, expires_in: lifeSeconds, error, error_description: description } = answer
+  if (status !== 200 || typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
+    const said = [error, description].filter((one) => typeof one === 'string')
+    return { ok: false, error: typeof error === 'string' ? error : undefined, said }
+  }
+  const lifeMs = Number(lifeSeconds) * 1_000
+  return {
+    ok: true,
+    token: { value, endsMs: lifeMs > 0 ? askedMs + lifeMs : (endOf(value) ?? askedMs + unsaidLifeMs) },
+  }
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * Returns the expiry that a JSON Web Token names, in epoch milliseconds. Returns `undefined` if the token
+ * names no expiry, or isn't a JSON Web Token.
+ */
+function endOf(token: string): number | undefined {
+  const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+  const { exp } = objectOf(payload)
+  return typeof exp === 'number' ? exp * 1_000 : undefined
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1)
+}

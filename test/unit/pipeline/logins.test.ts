@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'vitest'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import type { QueueClass, WaitingQueue } from '../../../src/pipeline/pipeline-ports.ts'
+import { until } from '../../support/until.ts'
+import {
+  destinationOf,
+  hour,
+  refused,
+  stage,
+  type StageOptions,
+  startMs,
+  taken,
+  TestRecord,
+} from './stage.ts'
+
+// What becomes of deliveries whose requests need a token. The token endpoint is at `login`, the hook at `crm`.
+
+const login = {
+  kind: 'oauth2',
+  tokenOrigin: 'https://login.example',
+  tokenPath: '/token',
+  clientId: 'sluice',
+  clientSecret: 'secret',
+  clientAuth: 'basic',
+} as const
+const hook = { id: 'hook', origin: 'https://crm.example', path: '/', headers: [], login }
+const crm = destinationOf('crm', { sources: ['shop'], hooks: [hook] })
+const unauthorized: Outcome = { kind: 'answer', status: 401 }
+
+function given(token: string): Outcome {
+  const body = Buffer.from(JSON.stringify({ access_token: token, expires_in: 600 }))
+  return { kind: 'answer', status: 200, body }
+}
+
+function track(messageId: string) {
+  const value = Buffer.from(JSON.stringify({ type: 'track', event: 'e', userId: 'u', messageId }))
+  return { key: null, value, headers: { 'source-id': 'shop' } }
+}
+
+function scene(options: StageOptions = {}) {
+  const all = stage({ sources: { shop: {} }, destinations: [crm], ...options })
+  const to = (host: string) => all.posted.filter((one) => one.to === host)
+  return {
+    ...all,
+    to,
+    /** Waits for a request, which is then under way. */
+    request: (host: string) => until(`a request to ${host}`, () => to(host)[0]),
+    accept: (messageId: string) => all.pipeline.accept(new TestRecord('events', 0), track(messageId)),
+  }
+}
+
+function tokenOf({ headers }: { readonly headers: readonly string[] }): string | undefined {
+  return headers[headers.indexOf('Authorization') + 1]
+}
+
+test('nothing is sent before there is a token, and all messages share it', async () => {
+  const all = scene()
+  for (const id of ['m-1', 'm-2', 'm-3']) all.accept(id)
+  await all.settle()
+  expect(all.posted.map(({ to }) => to)).toEqual(['login'])
+  expect(all.posted[0]?.body).toBe('grant_type=client_credentials')
+  all.posted[0]?.answer(given('one'))
+  await until('all are sent', () => all.to('crm').length === 3)
+  expect(all.to('crm').map(tokenOf)).toEqual(['Bearer one', 'Bearer one', 'Bearer one'])
+})
+
+test('while the token endpoint fails, a message waits, and counts no try', async () => {
+  const all = scene()
+  all.accept('m-1')
+  ;(await all.request('login')).answer({ kind: 'answer', status: 503 })
+  await until('it waits', () => all.written.length === 1)
+  expect(all.told.map((line) => line.split(': ').at(-1))).toEqual(['login'])
+  expect(all.written).toMatchObject([
+    { topic: 'retry.1m', headers: { 'message-id': 'm-1', attempts: '0', 'expires-at': '0' } },
+  ])
+  expect(all.to('crm')).toEqual([])
+})
+
+async function refusedOnce(options: StageOptions = {}) {
+  const all = scene(options)
+  all.accept('m-1')
+  ;(await all.request('login')).answer(given('one'))
+  ;(await all.request('crm')).answer(unauthorized)
+  return all
+}
+
+describe('a token that is refused', () => {
+  test('is replaced, and the request is made again as part of the same try', async () => {
+    const all = await refusedOnce({ namesRequests: true })
+    ;(await all.request('login')).answer(given('two'))
+    const again = await all.request('crm')
+    expect(tokenOf(again)).toBe('Bearer two')
+    expect(again.headers[again.headers.indexOf('X-Sluice-Attempt') + 1]).toBe('1')
+    again.answer(taken)
+    await all.settle()
+    expect(all.told.map((line) => line.split(' ')[0])).toEqual(['delivered'])
+  })
+
+  test('twice is a refusal like any other', async () => {
+    const all = await refusedOnce()
+    ;(await all.request('login')).answer(given('two'))
+    ;(await all.request('crm')).answer(unauthorized)
+    await all.settle()
+    expect(all.told).toEqual(['dead crm: failed_for_good'])
+  })
+
+  test('lets the message wait if no other can be had, and takes its try back', async () => {
+    const all = await refusedOnce()
+    ;(await all.request('login')).answer({ kind: 'timeout' })
+    await until('it waits', () => all.written.length === 1, { timeoutMs: 20_000 })
+    expect(all.written).toMatchObject([{ topic: 'retry.1m', headers: { attempts: '0' } }])
+    expect(all.told.at(-1)).toMatch(/: login$/)
+  })
+})
+
+test('a refusal of another kind replaces no token', async () => {
+  const all = scene()
+  all.accept('m-1')
+  ;(await all.request('login')).answer(given('one'))
+  ;(await all.request('crm')).answer(refused)
+  await all.settle()
+  expect(all.told).toEqual(['dead crm: failed_for_good'])
+  expect(all.posted).toEqual([])
+})
+
+test('a URL without a login gets the message although the login of another one fails', async () => {
+  const backup = { id: 'backup', origin: 'https://backup.example', path: '/', headers: [] }
+  const all = scene({ destinations: [{ ...crm, hooks: [hook, backup] }] })
+  all.accept('m-1')
+  await all.settle()
+  expect(all.posted.map(({ to }) => to)).toEqual(['login'])
+  ;(await all.request('login')).answer({ kind: 'answer', status: 400 })
+  ;(await all.request('backup')).answer(taken)
+  await all.settle()
+  expect(all.told.map((line) => line.split(' ')[0])).toEqual(['delivered'])
+})
+
+/** Hands in a message that was pulled from its queue, into which it was written `waitedMs` ago. */
+async function pulled(waitedMs: number, failingForMs: number) {
+  const queued: QueueClass[] = []
+  let nowMs = startMs
+  const queue: WaitingQueue = {
+    isOpen: true,
+    has: () => false,
+    wasQueued: () => false,
+    isOvertaken: () => false,
+    append: async (_unit, _id, queueClass) => {
+      queued.push(queueClass)
+      return 'acknowledged'
+    },
+    waiting: () => [],
+    countOf: () => 0,
+    oldestOf: () => undefined,
+    wantedOf: () => 0,
+    wanted: 0,
+    pull: () => 0,
+  }
+  const all = scene({ queue, loginWaitMs: hour, now: () => nowMs })
+  all.accept('m-1')
+  ;(await all.request('login')).answer({ kind: 'answer', status: 400 })
+  await until('it is queued', () => queued.length === 1)
+  nowMs += failingForMs
+  const record = new TestRecord('waiting', 1, { timestampMs: nowMs - waitedMs })
+  const headers = {
+    'source-id': 'shop',
+    'destination-id': 'crm',
+    'message-id': 'm-2',
+    'message-type': 'track',
+    'first-seen': '0',
+    origin: 'events/2/7',
+    attempts: '0',
+    rung: '0',
+    'expires-at': '0',
+  }
+  all.pipeline.acceptWaiting(record, { ...track('m-2'), headers }, 'fresh')
+  await all.settle()
+  return { ...all, record }
+}
+
+describe('what waits in the queue for a login', () => {
+  test.each([
+    [hour - 1, 5 * hour],
+    [5 * hour, hour - 1],
+  ])('goes back to it after %d ms, if the login has failed for %d ms', async (waitedMs, failingMs) => {
+    const { record, told } = await pulled(waitedMs, failingMs)
+    expect([record.givenBack, record.settled]).toEqual([1, 0])
+    expect(told.filter((line) => line.startsWith('dead'))).toEqual([])
+  })
+
+  test('is given up when both have lasted for delivery.loginWait', async () => {
+    const { record, told, written } = await pulled(hour, hour)
+    expect(told.at(-1)).toBe('dead crm: login_failed')
+    expect(written.at(-1)?.headers['detail']).toContain('status 400')
+    await until('it is settled', () => record.settled === 1)
+  })
+})
