@@ -17,8 +17,8 @@ import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metric
 import { buildInfo } from '../telemetry/build-info.ts'
 import { type AtDesk, catalogCalls, deskCalls } from './catalog-calls.ts'
 import { catalogHistoryCalls } from './catalog-history-calls.ts'
-import { Live } from './console/open-live.ts'
-import { openConsole } from './console/open-console.ts'
+import { Live, type LiveOptions } from './console/open-live.ts'
+import { openConsole, type OpenConsoleOptions, type OpenedConsole } from './console/open-console.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
@@ -141,24 +141,11 @@ export async function startAdminPart({
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role, topic })
   const atDesk = deskCalls(catalogDesk, config, log)
-  const console = openConsole({
-    config,
-    log,
-    tokens: book,
-    desk: catalogDesk,
-    topic,
-    onSignIn: (by, result) => metrics.signIns.inc({ by, result }),
-  })
-  const live = new Live({
-    config,
-    log,
-    catalog,
-    followed,
-    replays: liveReplays(desk, catalog),
-    onEnded: (reason) => metrics.liveViewsEnded.inc({ reason }),
-  })
-  metrics.sessions.follow(() => console.sessions())
-  metrics.liveViews.follow(() => live.count)
+  const { console, live } = openPages(
+    { config, log, tokens: book, desk: catalogDesk, topic },
+    { config, log, catalog, followed, replays: liveReplays(desk, catalog) },
+    metrics,
+  )
   parts.defer(() => within(leaveMs, live.stop()))
   const server = createAdminServer({
     calls: {
@@ -183,6 +170,22 @@ export async function startAdminPart({
   })
   const served = await serve(server, { config, parts, watch, live })
   return { ...served, codeOf: (token) => console.codeOf(token) }
+}
+
+/** Opens the console and its live views, and shows their metrics. */
+function openPages(
+  ofConsole: Omit<OpenConsoleOptions, 'onSignIn'>,
+  ofLive: Omit<LiveOptions, 'onEnded'>,
+  metrics: Pick<AdminMetrics, ShownMetrics>,
+): { readonly console: OpenedConsole; readonly live: Live } {
+  const console = openConsole({
+    ...ofConsole,
+    onSignIn: (by, result) => metrics.signIns.inc({ by, result }),
+  })
+  const live = new Live({ ...ofLive, onEnded: (reason) => metrics.liveViewsEnded.inc({ reason }) })
+  metrics.sessions.follow(() => console.sessions())
+  metrics.liveViews.follow(() => live.count)
+  return { console, live }
 }
 
 /** Opens what asks for replays and pauses, and what follows the health of destinations. */

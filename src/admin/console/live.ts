@@ -56,8 +56,8 @@ const mostBuffered = { ofStream: 1_024 * 1_024, ofAll: 16 * 1_024 * 1_024 } as c
 /** How many events are kept for who comes back. */
 const mostKept = 500
 /**
- * How many paced events a view is told. Nobody reads more, and many views of a busy installation must not cost
- * its deliveries.
+ * How many paced events a view is told. Nobody reads more, and many views of a busy installation must not
+ * cost its deliveries.
  */
 const pace = { perSecond: 20, burst: 60 } as const
 const lookEveryMs = 500
@@ -123,7 +123,8 @@ export class LiveStreams<View> {
     const texts = new Map<object, string>()
     for (const stream of this.#streams) {
       if (event.isPaced === true && stream.budget < 1) {
-        // Whether it concerns the view isn't looked at: a view that has shown so many is asked to look anyway.
+        // Whether it concerns the view isn't looked at: a view that has shown so many is asked to look
+        // anyway.
         stream.hasSkipped = true
         continue
       }
@@ -196,7 +197,10 @@ export class LiveStreams<View> {
     this.#options.onEnded?.(why)
   }
 
-  /** Ends what is over, tells views that they have missed something, and keeps proxies from closing what is idle. */
+  /**
+   * Ends what is over, tells views that they have missed something, and keeps proxies from closing what is
+   * idle.
+   */
   #look(): void {
     const nowMs = performance.now()
     const { heartbeatMs = 15_000 } = this.#options

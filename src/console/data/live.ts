@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks'
 
 /**
- * The least time between two questions because of events. What happens rarely is shown at once, and many people at
- * a busy destination ask no oftener than without events.
+ * The least time between two questions because of events. What happens rarely is shown at once, and many
+ * people at a busy destination ask no oftener than without events.
  */
 const pauseMs = 3_000
 /** Events that come together cause one question. */
