@@ -141,12 +141,8 @@ export async function startAdminPart({
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role, topic })
   const atDesk = deskCalls(catalogDesk, config, log)
-  const { console, live } = openPages(
-    { config, log, tokens: book, desk: catalogDesk, topic },
-    { config, log, catalog, followed, replays: liveReplays(desk, catalog) },
-    metrics,
-  )
-  parts.defer(() => within(leaveMs, live.stop()))
+  const ofPages = { config, log, parts, metrics, tokens: book, topic, catalog, followed }
+  const { console, live } = openPages({ ...ofPages, desk: catalogDesk, replays: liveReplays(desk, catalog) })
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -173,16 +169,21 @@ export async function startAdminPart({
 }
 
 /** Opens the console and its live views, and shows their metrics. */
-function openPages(
-  ofConsole: Omit<OpenConsoleOptions, 'onSignIn'>,
-  ofLive: Omit<LiveOptions, 'onEnded'>,
-  metrics: Pick<AdminMetrics, ShownMetrics>,
-): { readonly console: OpenedConsole; readonly live: Live } {
+function openPages({
+  parts,
+  metrics,
+  ...given
+}: Omit<OpenConsoleOptions, 'onSignIn'> &
+  Omit<LiveOptions, 'onEnded'> & {
+    readonly parts: Parts
+    readonly metrics: Pick<AdminMetrics, ShownMetrics>
+  }): { readonly console: OpenedConsole; readonly live: Live } {
   const console = openConsole({
-    ...ofConsole,
+    ...given,
     onSignIn: (by, result) => metrics.signIns.inc({ by, result }),
   })
-  const live = new Live({ ...ofLive, onEnded: (reason) => metrics.liveViewsEnded.inc({ reason }) })
+  const live = new Live({ ...given, onEnded: (reason) => metrics.liveViewsEnded.inc({ reason }) })
+  parts.defer(() => within(leaveMs, live.stop()))
   metrics.sessions.follow(() => console.sessions())
   metrics.liveViews.follow(() => live.count)
   return { console, live }
