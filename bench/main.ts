@@ -5,6 +5,7 @@ import { type BurstSettings, runBurstBenchmark } from './burst/benchmark.ts'
 import { runCatalogBenchmark } from './catalog/benchmark.ts'
 import { runConditionsBenchmark } from './conditions/benchmark.ts'
 import { runConnectionsBenchmark } from './connections/benchmark.ts'
+import { runConsoleBenchmark } from './console/benchmark.ts'
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
 import { runGatewayBenchmark } from './gateway/benchmark.ts'
@@ -146,6 +147,14 @@ const benchmarks = new Map<string, Benchmark>([
     },
   ],
   [
+    'console',
+    {
+      about:
+        'the console: its bytes, its first paint with many destinations, its calls idle and beside half load, and what 200 live views cost',
+      run: runConsoleBenchmark,
+    },
+  ],
+  [
     'connections',
     {
       about: 'what opening a connection costs, with TLS sessions resumed and not, and a delivery over HTTP/2',
@@ -199,7 +208,7 @@ const usage = [
   '                    600000 for each process);',
   '                    gateway, peers: how many each side gets in a run (default 400000);',
   '                    batches: how many each side gets in a run (default 200000);',
-  '                    isolation: how many the capacity is measured with (default 80000);',
+  '                    isolation, console: how many the capacity is measured with (default 80000);',
   '                    burst: how many wait, in the rows resume, million, lanes and recall (default 200000, 1000000, 1000000,',
   '                    100000)',
   '  --only NAME,…      burst: these rows alone (such as rate_drain_ratio, learned, resume, million, lanes, recall);',

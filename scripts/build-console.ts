@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import process from 'node:process'
 import { gzipSync } from 'node:zlib'
@@ -33,13 +33,19 @@ const files = [
   style,
   script,
 ]
-rmSync(target, { recursive: true, force: true })
-mkdirSync(target, { recursive: true })
+// Servers read the folder at any time. So it is made beside its place, and put there whole.
+const made = `${target}.${process.pid}`
+mkdirSync(made, { recursive: true })
 const manifest = Object.fromEntries(files.map((file) => [file.name, write(file)]))
-writeFileSync(join(target, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+writeFileSync(join(made, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
 const gzipped = Object.values(manifest).reduce((sum, file) => sum + file.gzipped, 0)
-if (gzipped > mostBytes)
+if (gzipped > mostBytes) {
+  rmSync(made, { recursive: true })
   throw new Error(`the console has ${gzipped} bytes gzipped, and may have ${mostBytes}`)
+}
+if (existsSync(target)) renameSync(target, `${made}.before`)
+renameSync(made, target)
+rmSync(`${made}.before`, { recursive: true, force: true })
 console.error(`dist/console: ${files.length} files, ${(gzipped / 1000).toFixed(1)} KB gzipped`)
 
 async function scriptText(): Promise<string> {
@@ -79,7 +85,7 @@ function hashed(name: string, extension: string, type: string, text: string): Fi
 function write({ name, type, text }: File): Listed {
   const content = Buffer.from(text)
   const zipped = gzipSync(content, { level: 9 })
-  writeFileSync(join(target, name), content)
-  writeFileSync(join(target, `${name}.gz`), zipped)
+  writeFileSync(join(made, name), content)
+  writeFileSync(join(made, `${name}.gz`), zipped)
   return { type, bytes: content.length, gzipped: zipped.length }
 }

@@ -65,6 +65,21 @@ export const logBoard: Board = {
       queries: [rate('sluice_admin_requests_total', 'status')],
     },
     {
+      title: 'Console',
+      about:
+        'sessions: browsers that are signed in. live views: pages that follow what happens. refused: sign-ins that were refused; many mean that somebody guesses.',
+      unit: 'short',
+      kind: 'stat',
+      queries: [
+        { legend: 'sessions', expr: `max(${of('sluice_admin_sessions')})` },
+        { legend: 'live views', expr: `sum(${of('sluice_admin_live_views')})` },
+        {
+          legend: 'refused',
+          expr: `sum(increase(${of('sluice_admin_sign_ins_total', 'result!="accepted"')}[$__rate_interval])) or vector(0)`,
+        },
+      ],
+    },
+    {
       title: 'Notices',
       about:
         'Notices to customers about their destinations: sent, and not sent. failures: how often the topic notices could not be read or written.',

@@ -3,7 +3,7 @@ import { monotonicUs } from '../support/clock.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { preload } from '../support/preload.ts'
 import { startProducer } from '../support/producer-process.ts'
-import type { ScenePlan, Stage } from '../support/stage.ts'
+import type { Scene, ScenePlan, Stage } from '../support/stage.ts'
 import { stampedMessage } from '../support/stamped-messages.ts'
 import { messagesOf, sourceIdOf, type Stream } from '../support/streams.ts'
 import { sharedSecret } from '../support/worker-variables.ts'
@@ -38,9 +38,23 @@ export async function measureCapacity(
   return { alone, shared: await measureShared(stage, { ...options, plan, perS: alone }) }
 }
 
-async function measureAlone(
+/**
+ * Measures the first figure alone. `beside` starts what runs beside the worker, and returns a function that
+ * stops it.
+ */
+export async function measureAlone(
   stage: Stage,
-  { plan, messages, first }: { plan: ScenePlan; messages: number; first: number },
+  {
+    plan,
+    messages,
+    first,
+    beside,
+  }: {
+    plan: ScenePlan
+    messages: number
+    first: number
+    beside?: (scene: Scene) => Promise<() => Promise<void>>
+  },
 ): Promise<number> {
   const scene = await stage.setScene(plan)
   const count = plan.fleet.count - first
@@ -48,6 +62,7 @@ async function measureAlone(
     ...stampedMessage(index, 0),
     headers: { 'source-id': sourceIdOf(first + (index % count)) },
   }))
+  const stopBeside = await beside?.(scene)
   stage.recorder.begin({ messages, secret: sharedSecret, special: [] })
   const worker = await scene.startWorker()
   try {
@@ -55,6 +70,7 @@ async function measureAlone(
     await worker.stop()
   } finally {
     await worker.abandon()
+    await stopBeside?.()
   }
   return (await stage.recorder.report({ fromUs: 0, untilUs: 0 })).secondHalfPerS
 }

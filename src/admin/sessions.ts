@@ -112,11 +112,18 @@ export class SessionBook {
   find(kind: Kind, secret: string): Holder | undefined {
     // The hash of a guess says nothing about the hash of a secret, so a table may be asked for it.
     const session = this.#sessions.get(digestOf(secret).toString('hex'))
-    if (session === undefined || session.kind !== kind || this.hasEnded(session)) return undefined
-    const token = this.#options.tokens.withHash(session.of)
-    if (token === undefined || this.#options.tokens.hasEnded(token)) return undefined
+    if (session === undefined || session.kind !== kind) return undefined
+    const token = this.#tokenOf(session)
+    if (token === undefined) return undefined
     const endsAtMs = Math.min(session.endsAtMs, token.endsAtMs ?? Infinity)
     return { session, token: { ...token, endsAtMs, digest: Buffer.from(session.hash, 'hex') } }
+  }
+
+  /** The token of a session. `undefined`: one of them has ended. */
+  #tokenOf(session: Session): Token | undefined {
+    if (this.hasEnded(session)) return undefined
+    const token = this.#options.tokens.withHash(session.of)
+    return token === undefined || this.#options.tokens.hasEnded(token) ? undefined : token
   }
 
   hasEnded({ endsAtMs, idleEndsAtMs }: Session): boolean {
@@ -130,6 +137,11 @@ export class SessionBook {
     const idleEndsAtMs = Math.min(nowMs + idleMs, session.endsAtMs)
     const isDue = idleEndsAtMs - session.idleEndsAtMs > idleMs * renewedAfter
     return isDue ? { ...session, idleEndsAtMs } : undefined
+  }
+
+  /** The number of sessions that are in force. Codes aren't counted. */
+  get count(): number {
+    return this.all.filter((one) => one.kind === 'session' && this.#tokenOf(one) !== undefined).length
   }
 
   /** All that is kept, also what has ended. */

@@ -1,6 +1,8 @@
 import { render } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { startClock } from './data/clock.ts'
 import { followKeys } from './data/keys.ts'
+import { isOffered } from './data/offered.ts'
 import { followLinks, type PageName, route } from './data/route.ts'
 import { known, openSession } from './data/session.ts'
 import { showTheme } from './data/theme.ts'
@@ -21,7 +23,7 @@ import { SignIn } from './pages/sign-in.tsx'
 import { SourcePage } from './pages/source.tsx'
 import { SourcesPage } from './pages/sources.tsx'
 import { TokensPage } from './pages/tokens.tsx'
-import { Frame, isOffered } from './parts/frame.tsx'
+import { Frame } from './parts/frame.tsx'
 import { Link } from './parts/link.tsx'
 import { Page } from './parts/page.tsx'
 import { Empty } from './parts/problem.tsx'
@@ -49,13 +51,24 @@ function Console() {
   const now = known.value
   if (now.is === 'unknown') return null
   if (now.is === 'out') return <SignIn why={now.why} />
-  const { page, params } = route.value
-  const Shown = page === undefined || !isOffered(page) ? undefined : pages[page]
   return (
     <Frame session={now.session}>
-      {Shown === undefined ? <NoPage /> : <Shown key={`${page} ${params.get('id') ?? ''}`} />}
+      <Present />
     </Frame>
   )
+}
+
+function Present() {
+  const { page, params } = route.value
+  const Shown = page === undefined || !isOffered(page) ? undefined : pages[page]
+  const key = `${page ?? ''} ${params.get('id') ?? ''}`
+  const isFirst = useRef(true)
+  useEffect(() => {
+    // Whoever uses a keyboard or a screen reader goes on in the page that was opened, and not in the menu.
+    if (!isFirst.current) document.querySelector<HTMLElement>('#main')?.focus({ preventScroll: true })
+    isFirst.current = false
+  }, [key])
+  return Shown === undefined ? <NoPage /> : <Shown key={key} />
 }
 
 function NoPage() {

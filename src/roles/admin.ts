@@ -17,8 +17,8 @@ import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metric
 import { buildInfo } from '../telemetry/build-info.ts'
 import { type AtDesk, catalogCalls, deskCalls } from './catalog-calls.ts'
 import { catalogHistoryCalls } from './catalog-history-calls.ts'
-import { Live } from './console/open-live.ts'
-import { openConsole } from './console/open-console.ts'
+import { Live, type LiveOptions } from './console/open-live.ts'
+import { openConsole, type OpenConsoleOptions, type OpenedConsole } from './console/open-console.ts'
 import { openCatalogDesk, type OpenedDesk } from './operations/catalog-desk.ts'
 import { liveReplays, replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
@@ -100,6 +100,15 @@ export type StartedAdmin = {
   readonly codeOf: (token: Token) => Promise<string>
 }
 
+type ShownMetrics =
+  | 'requests'
+  | 'faults'
+  | 'connectionsClosed'
+  | 'sessions'
+  | 'signIns'
+  | 'liveViews'
+  | 'liveViewsEnded'
+
 /** Starts the server of the admin API, but not the port for metrics and probes. */
 export async function startAdminPart({
   config,
@@ -113,7 +122,7 @@ export async function startAdminPart({
   topic,
   logQuery,
 }: AdminOptions & {
-  metrics: Pick<AdminMetrics, 'requests' | 'faults' | 'connectionsClosed'>
+  metrics: Pick<AdminMetrics, ShownMetrics>
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
@@ -134,9 +143,8 @@ export async function startAdminPart({
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const catalogDesk = await openDesk({ config, log, parts, role, topic })
   const atDesk = deskCalls(catalogDesk, config, log)
-  const console = openConsole({ config, log, tokens: book, desk: catalogDesk, topic })
-  const live = new Live({ config, log, catalog, followed, replays: liveReplays(desk, catalog) })
-  parts.defer(() => within(leaveMs, live.stop()))
+  const ofPages = { config, log, parts, metrics, tokens: book, topic, catalog, followed }
+  const { console, live } = openPages({ ...ofPages, desk: catalogDesk, replays: liveReplays(desk, catalog) })
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -160,6 +168,27 @@ export async function startAdminPart({
   })
   const served = await serve(server, { config, parts, watch, live })
   return { ...served, codeOf: (token) => console.codeOf(token) }
+}
+
+/** Opens the console and its live views, and shows their metrics. */
+function openPages({
+  parts,
+  metrics,
+  ...given
+}: Omit<OpenConsoleOptions, 'onSignIn'> &
+  Omit<LiveOptions, 'onEnded'> & {
+    readonly parts: Parts
+    readonly metrics: Pick<AdminMetrics, ShownMetrics>
+  }): { readonly console: OpenedConsole; readonly live: Live } {
+  const console = openConsole({
+    ...given,
+    onSignIn: (by, result) => metrics.signIns.inc({ by, result }),
+  })
+  const live = new Live({ ...given, onEnded: (reason) => metrics.liveViewsEnded.inc({ reason }) })
+  parts.defer(() => within(leaveMs, live.stop()))
+  metrics.sessions.follow(() => console.sessions())
+  metrics.liveViews.follow(() => live.count)
+  return { console, live }
 }
 
 /** Opens what asks for replays and pauses, and what follows the health of destinations. */

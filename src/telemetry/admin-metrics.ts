@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Registry } from 'prom-client'
+import { AskedGauge } from './asked-gauge.ts'
 import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 
 /** The metrics of `sluice admin`. Labels come from closed lists. */
@@ -22,6 +23,29 @@ export function createAdminMetrics(beside: CommonMetrics & { registry: Registry 
     connectionsClosed: new Counter({
       name: 'sluice_admin_connections_closed_total',
       help: 'Connections to the admin API that were closed because of a limit, by reason: connections (there were too many, and this one was idle), pipelining (it had too many unanswered requests) or unread (the client did not read its answer in time, or others needed the memory).',
+      labelNames: ['reason'],
+      registers: [registry],
+    }),
+    sessions: new AskedGauge({
+      name: 'sluice_admin_sessions',
+      help: 'Sessions of browsers that are in force. If the catalog is in a topic, each process has those of all processes, so take the max and not the sum.',
+      aggregator: 'max',
+      registers: [registry],
+    }),
+    signIns: new Counter({
+      name: 'sluice_admin_sign_ins_total',
+      help: 'Sign-ins to the console, by what was given (token, code or link) and result: accepted, refused (it is wrong or has ended) or limited (too many wrong ones came from its address).',
+      labelNames: ['by', 'result'],
+      registers: [registry],
+    }),
+    liveViews: new AskedGauge({
+      name: 'sluice_admin_live_views',
+      help: 'Live views that are open.',
+      registers: [registry],
+    }),
+    liveViewsEnded: new Counter({
+      name: 'sluice_admin_live_views_ended_total',
+      help: 'Live views that were ended by this process, by reason: slow (the browser did not read what it was sent), session (the session or token has ended) or stopping. Those that browsers closed are not counted.',
       labelNames: ['reason'],
       registers: [registry],
     }),

@@ -204,10 +204,16 @@ function rulesOfFiles(): { recorded: ReadonlySet<string>; exprs: readonly string
 
 const replaysUrl = () => `http://127.0.0.1:${admin.adminPort}/v1/replays`
 
-/** Sends one request to the admin API without a token, and one with a token. */
+/** Sends one request to the admin API without a token, and one with a token. Signs in with a right and a wrong one. */
 async function askAdmin(): Promise<void> {
   await fetch(replaysUrl())
   await fetch(replaysUrl(), { headers: { authorization: `Bearer ${tokens.read}` } })
+  for (const token of [tokens.read, 'sluice_wrong'])
+    await fetch(`http://127.0.0.1:${admin.adminPort}/v1/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token }),
+    })
 }
 
 /** Replays all dead letters so far of the endpoint that fails for good, two a second. */

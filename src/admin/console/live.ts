@@ -13,6 +13,8 @@ export type LiveEvent<View> = {
   readonly shownTo: (view: View) => object | undefined
   /** True: whoever comes back gets it, if it was not long ago. */
   readonly isKept?: boolean
+  /** True: a view is told only so many a second. If there are more, it is told that it has missed some. */
+  readonly isPaced?: boolean
 }
 
 /**
@@ -37,7 +39,15 @@ export type LiveOrder<View> = {
   readonly lastEventId: string | undefined
 }
 
-type Stream<View> = LiveOrder<View> & { readonly response: ServerResponse; writtenMs: number }
+type Stream<View> = LiveOrder<View> & {
+  readonly response: ServerResponse
+  writtenMs: number
+  /** What is written next. */
+  text: string
+  /** How many paced events the view may be told now. */
+  budget: number
+  hasSkipped: boolean
+}
 
 type Kept<View> = { readonly sequence: number; readonly event: LiveEvent<View> }
 
@@ -45,6 +55,11 @@ type Kept<View> = { readonly sequence: number; readonly event: LiveEvent<View> }
 const mostBuffered = { ofStream: 1_024 * 1_024, ofAll: 16 * 1_024 * 1_024 } as const
 /** How many events are kept for who comes back. */
 const mostKept = 500
+/**
+ * How many paced events a view is told. Nobody reads more, and many views of a busy installation must not
+ * cost its deliveries.
+ */
+const pace = { perSecond: 20, burst: 60 } as const
 const lookEveryMs = 500
 /** How long a view that was ended may take to read why, in milliseconds. */
 const closeAfterMs = 1_000
@@ -61,6 +76,7 @@ export class LiveStreams<View> {
   #sequence = 0
   #kept: readonly Kept<View>[] = []
   readonly #timer: NodeJS.Timeout
+  #flush: NodeJS.Immediate | undefined
 
   constructor(options: LiveOptions) {
     this.#options = options
@@ -80,12 +96,22 @@ export class LiveStreams<View> {
 
   /** Sends events over a response from now on, until it is closed. Its head was sent already. */
   open(response: ServerResponse, order: LiveOrder<View>): void {
-    const stream = { ...order, response, writtenMs: performance.now() }
+    const stream: Stream<View> = {
+      ...order,
+      response,
+      writtenMs: performance.now(),
+      text: '',
+      budget: pace.burst,
+      hasSkipped: false,
+    }
     this.#streams.add(stream)
     response.once('close', () => this.#streams.delete(stream))
     const missed = this.#missed(order.lastEventId)
-    this.#write(stream, `retry: 3000\n${partOf('ready', { isComplete: missed !== undefined })}`)
-    for (const { sequence, event } of missed ?? []) this.#tell(stream, event, sequence)
+    this.#add(stream, `retry: 3000\n${partOf('ready', { isComplete: missed !== undefined })}`)
+    for (const { sequence, event } of missed ?? []) {
+      const shown = event.shownTo(stream.view)
+      if (shown !== undefined) this.#add(stream, this.#textOf(event, shown, sequence))
+    }
   }
 
   send(event: LiveEvent<View>): void {
@@ -93,12 +119,28 @@ export class LiveStreams<View> {
     if (event.isKept === true) {
       this.#kept = [...this.#kept.slice(1 - mostKept), { sequence, event }]
     }
-    for (const stream of this.#streams) this.#tell(stream, event, sequence)
+    // Many views show the same, which is written as JSON once.
+    const texts = new Map<object, string>()
+    for (const stream of this.#streams) {
+      if (event.isPaced === true && stream.budget < 1) {
+        // Whether it concerns the view isn't looked at: a view that has shown so many is asked to look
+        // anyway.
+        stream.hasSkipped = true
+        continue
+      }
+      const shown = event.shownTo(stream.view)
+      if (shown === undefined) continue
+      const text = texts.get(shown) ?? this.#textOf(event, shown, sequence)
+      texts.set(shown, text)
+      if (event.isPaced === true) stream.budget -= 1
+      this.#add(stream, text)
+    }
   }
 
   /** Ends all views. */
   close(): void {
     clearInterval(this.#timer)
+    clearImmediate(this.#flush)
     for (const stream of this.#streams) this.#end(stream, 'stopping')
   }
 
@@ -117,14 +159,23 @@ export class LiveStreams<View> {
     return this.#kept.filter(({ sequence }) => sequence > seen)
   }
 
-  #tell(stream: Stream<View>, { name, shownTo }: LiveEvent<View>, sequence: number): void {
-    if (!stream.isInForce()) return this.#end(stream, 'session')
-    const shown = shownTo(stream.view)
-    if (shown !== undefined) this.#write(stream, `id: ${this.#epoch}.${sequence}\n${partOf(name, shown)}`)
+  #textOf({ name }: LiveEvent<View>, shown: object, sequence: number): string {
+    return `id: ${this.#epoch}.${sequence}\n${partOf(name, shown)}`
   }
 
-  #write(stream: Stream<View>, text: string): void {
-    stream.response.write(text)
+  /** Adds to what a view is sent. Events of one block of the log are sent in one write. */
+  #add(stream: Stream<View>, text: string): void {
+    stream.text += text
+    this.#flush ??= setImmediate(() => {
+      this.#flush = undefined
+      for (const one of this.#streams) if (one.text !== '') this.#write(one)
+    })
+  }
+
+  #write(stream: Stream<View>): void {
+    if (!stream.isInForce()) return this.#end(stream, 'session')
+    stream.response.write(stream.text)
+    stream.text = ''
     stream.writtenMs = performance.now()
     if (stream.response.writableLength > mostBuffered.ofStream) return this.#end(stream, 'slow')
     // Counting all views is only worth it for one that doesn't keep up.
@@ -139,19 +190,26 @@ export class LiveStreams<View> {
   #end(stream: Stream<View>, why: LiveEnd): void {
     if (!this.#streams.delete(stream)) return
     const { response } = stream
-    response.end(partOf('end', { reason: why }))
+    // What waits was not to be seen any more if the session has ended.
+    response.end(`${why === 'session' ? '' : stream.text}${partOf('end', { reason: why })}`)
     // A browser that reads nothing doesn't read this either.
     setTimeout(() => response.destroy(), closeAfterMs).unref()
     this.#options.onEnded?.(why)
   }
 
-  /** Ends what is over, and keeps proxies from closing what is idle. */
+  /**
+   * Ends what is over, tells views that they have missed something, and keeps proxies from closing what is
+   * idle.
+   */
   #look(): void {
     const nowMs = performance.now()
     const { heartbeatMs = 15_000 } = this.#options
     for (const stream of this.#streams) {
+      stream.budget = Math.min(pace.burst, stream.budget + (pace.perSecond * lookEveryMs) / 1_000)
       if (!stream.isInForce()) this.#end(stream, 'session')
-      else if (nowMs - stream.writtenMs > heartbeatMs) this.#write(stream, ': still here\n\n')
+      else if (stream.hasSkipped) this.#add(stream, partOf('skipped', {}))
+      else if (nowMs - stream.writtenMs > heartbeatMs) this.#add(stream, ': still here\n\n')
+      stream.hasSkipped = false
     }
   }
 }

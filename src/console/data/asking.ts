@@ -80,9 +80,10 @@ function startPolling<T>(load: Load<T>, asked: Slot<T>, everyMs: number) {
     if (own.signal.aborted) return
     failures = answer.ok ? 0 : failures + 1
     settle(asked, answer, id)
-    if (!answer.ok && !isWorthRepeating(answer.problem)) return
-    if (answer.ok && everyMs === 0) return
-    plan(answer.ok ? everyMs : Math.min(longestWaitMs, firstWaitMs * 2 ** (failures - 1)))
+    if (!answer.ok && isWorthRepeating(answer.problem))
+      return plan(Math.min(longestWaitMs, firstWaitMs * 2 ** (failures - 1)))
+    // What isn't there may come: a destination that was just added, or a message on its way.
+    if (everyMs > 0 && (answer.ok || answer.problem.status === 404)) plan(everyMs)
   }
   const whenVisible = (): void => {
     if (!document.hidden && everyMs > 0) void ask()

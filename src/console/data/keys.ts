@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { isOffered } from './offered.ts'
 import { go, type PageName, urlOf } from './route.ts'
 
 /** Whether the list of keys is shown. */
@@ -53,7 +54,7 @@ function pressed(key: string, at: number): boolean {
   const wasPrefix = at - prefixAt < followMs
   prefixAt = -Infinity
   if (wasPrefix) {
-    const found = pageKeys.find((one) => one.key === key)
+    const found = pageKeys.find((one) => one.key === key && isOffered(one.page))
     if (found !== undefined) go(urlOf(found.page))
     return found !== undefined
   }

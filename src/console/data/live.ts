@@ -1,7 +1,12 @@
 import { useEffect } from 'preact/hooks'
 
-/** The least time between two questions because of events. */
-const pauseMs = 1_000
+/**
+ * The least time between two questions because of events. What happens rarely is shown at once, and many
+ * people at a busy destination ask no oftener than without events.
+ */
+const pauseMs = 3_000
+/** Events that come together cause one question. */
+const gatherMs = 100
 
 /**
  * Asks again soon after something happens to a destination, a message or what a source has sent, by
@@ -16,13 +21,19 @@ export function useLive(
   useEffect(() => {
     const source = new EventSource(new URL(`../v1/live?${query}`, import.meta.url))
     let timer: ReturnType<typeof setTimeout> | undefined
+    let askedMs = -Infinity
     const soon = (): void => {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        again()
-      }, pauseMs)
+      timer ??= setTimeout(
+        () => {
+          timer = undefined
+          askedMs = performance.now()
+          again()
+        },
+        Math.max(gatherMs, askedMs + pauseMs - performance.now()),
+      )
     }
-    for (const kind of ['ready', 'attempt', 'health', 'replay']) source.addEventListener(kind, soon)
+    for (const kind of ['ready', 'attempt', 'health', 'replay', 'skipped'])
+      source.addEventListener(kind, soon)
     source.addEventListener('end', () => source.close())
     return () => {
       clearTimeout(timer)

@@ -50,7 +50,7 @@ function Editor({ loaded, version }: Present) {
         <Conflict before={base.value.loaded} present={theirs.value} onTake={editor.takeTheirs} />
       )}
       <Button onClick={() => void editor.check()} isBusy={save.isBusy} tone="main">
-        Look at the difference
+        Review changes
       </Button>
       {isChecked.value ? (
         <Confirm

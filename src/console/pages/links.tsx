@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
+import { count } from '../data/format.ts'
 import type { Grant, ListedLink } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -142,10 +143,12 @@ function MakeDialog({ onClose }: { onClose: () => void }) {
         value={label.value}
         isMono
         placeholder="tenant=acme"
+        hint="Destinations get labels in their settings."
         onInput={(value) => {
           label.value = value
         }}
       />
+      {/^[^=]+=.+$/.test(label.value.trim()) ? <Shown label={label.value.trim()} /> : null}
       <GrantChecks chosen={chosen} />
       <Choice
         label="Ends"
@@ -171,6 +174,23 @@ function MakeDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
+/** Says which destinations a label shows, so that nobody gives a link to nothing, or to too much. */
+function Shown({ label }: { label: string }) {
+  const { asked } = useAsk(`labelled-${label}`, (reading) =>
+    api.listDestinations({ label, limit: 5 }, reading),
+  )
+  const list = asked.value.value
+  if (list === undefined) return null
+  const names = list.destinations.map(({ name }) => name)
+  return (
+    <p role="status" class="quiet">
+      {list.total === 0
+        ? 'No destination has this label yet.'
+        : `They see ${count(list.total)}: ${names.join(', ')}${list.total > names.length ? ', …' : ''}`}
+    </p>
+  )
+}
+
 function GrantChecks({ chosen }: { chosen: Signal<readonly Grant[]> }) {
   return (
     <>
@@ -193,6 +213,10 @@ function MadeDialog({ path, onClose }: { path: string; onClose: () => void }) {
   return (
     <Dialog title="The link" onClose={onClose}>
       <ShownOnce name="The link" value={new URL(path, location.href).href} />
+      <p>
+        To see what they see, open it in a private window. In this one, it would take the place of your own
+        session.
+      </p>
       <footer>
         <Button onClick={onClose}>Close</Button>
       </footer>

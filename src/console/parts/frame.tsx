@@ -4,8 +4,9 @@ import { stale } from '../data/asking.ts'
 import { now } from '../data/clock.ts'
 import { duration, localClock } from '../data/format.ts'
 import { isHelpOpen, otherKeys, pageKeys } from '../data/keys.ts'
+import { isOffered } from '../data/offered.ts'
 import { go, type PageName, route, urlOf } from '../data/route.ts'
-import { brand, isForAll, logo, may, type Session, signOut } from '../data/session.ts'
+import { brand, logo, type Session, signOut } from '../data/session.ts'
 import { setTheme, type Theme, theme } from '../data/theme.ts'
 import { Dialog } from './dialog.tsx'
 import { Choice } from './form.tsx'
@@ -18,23 +19,6 @@ const inside: Partial<Record<PageName, PageName>> = {
   'new-destination': 'destinations',
   replay: 'replays',
   source: 'sources',
-}
-
-/** Tells whether the session may use a page. What it may not use isn't in the menu. */
-export function isOffered(page: PageName): boolean {
-  switch (page) {
-    case 'audit':
-    case 'tokens':
-      return may('admin')
-    case 'links':
-      return may('operate')
-    case 'audiences':
-      return may('read')
-    case 'history':
-      return isForAll.value
-    default:
-      return true
-  }
 }
 
 /** What is around every page: the menu, the search box, and the line that says since when it is stale. */
@@ -138,9 +122,9 @@ function SearchBox() {
 }
 
 const themes: readonly { readonly value: Theme; readonly name: string }[] = [
-  { value: 'system', name: 'As the system' },
-  { value: 'light', name: 'Light' },
-  { value: 'dark', name: 'Dark' },
+  { value: 'system', name: 'Theme: system' },
+  { value: 'light', name: 'Theme: light' },
+  { value: 'dark', name: 'Theme: dark' },
 ]
 
 function Who({ session }: { session: Session }) {

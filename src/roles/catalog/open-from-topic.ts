@@ -2,6 +2,8 @@ import { Listeners } from '../../async/listeners.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
+import type { ChangeSet } from '../../catalog-log/log.ts'
+import { isEntry } from '../../catalog-log/names.ts'
 import type { Config } from '../../config/schema.ts'
 import { showCatalog } from '../../telemetry/show-state.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
@@ -37,10 +39,11 @@ export async function openFromTopic({
     outlines.keep(() => outlineOf(topic.current()))
   }
   const topic = read.follow(
-    (catalog, before, { changes, by }) => {
+    (catalog, before, { changes, by, sets }) => {
       showCatalog(metrics, catalog.version, stateCountsOf(catalog))
       const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
-      log.info({ version: catalog.version, ...count, by, changes }, 'the catalog has changed')
+      if (sets.some(changesCatalog))
+        log.info({ version: catalog.version, ...count, by, changes }, 'the catalog has changed')
       keepOutline()
       listeners.tell(catalog, before)
     },
@@ -80,6 +83,11 @@ export async function openFromTopic({
 
 const emptyTopic =
   'the catalog has no destinations: `sluice destinations set` makes one, and `sluice catalog import` takes a file'
+
+/** Whoever signs in or makes a token changes the topic, but not the catalog. */
+function changesCatalog({ put, removed }: ChangeSet): boolean {
+  return [...put, ...removed].some(isEntry)
+}
 
 function ageOf(writtenMs: number | undefined): number {
   return writtenMs === undefined ? 0 : Math.max(0, Math.round((Date.now() - writtenMs) / 1_000))

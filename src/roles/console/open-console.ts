@@ -13,7 +13,7 @@ import { openProvider } from './open-provider.ts'
 import { providerSignIn } from './provider-sign-in.ts'
 import { themeOf } from './theme.ts'
 import { openBundle } from './open-bundle.ts'
-import { makeCode, Renewals, sessionCalls } from './session-calls.ts'
+import { makeCode, Renewals, sessionCalls, type SessionCallsOptions } from './session-calls.ts'
 import { sessionsInMemory, sessionsInTopic } from './session-store.ts'
 
 export type OpenConsoleOptions = {
@@ -23,6 +23,7 @@ export type OpenConsoleOptions = {
   /** Both are `undefined` if the catalog is in a file. */
   readonly desk: Pick<OpenedDesk, 'change' | 'look'> | undefined
   readonly topic: Pick<CatalogTopic, 'revision' | 'tokens'> | undefined
+  readonly onSignIn: SessionCallsOptions['onSignIn']
 }
 
 /** What the server of the admin API gets from the console. */
@@ -30,10 +31,13 @@ export type OpenedConsole = {
   readonly calls: ReturnType<typeof sessionCalls> & ReturnType<typeof linkCalls>
   readonly ofServer: Pick<AdminServerOptions, 'findSession' | 'browsers' | 'console' | 'provider'>
   readonly codeOf: (token: Token) => Promise<string>
+  /** The number of sessions that are in force, without codes. */
+  readonly sessions: () => number
 }
 
 /** Opens the sign-in and the pages of the console. */
-export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOptions): OpenedConsole {
+export function openConsole(options: OpenConsoleOptions): OpenedConsole {
+  const { config, log, tokens, desk, topic, onSignIn } = options
   const { publicUrl, trustedProxies, sessionTimeoutMs, sessionIdleTimeoutMs } = config.admin
   const limits = { lastsMs: sessionTimeoutMs, idleMs: sessionIdleTimeoutMs }
   const store = desk === undefined || topic === undefined ? sessionsInMemory() : sessionsInTopic(desk, topic)
@@ -66,6 +70,7 @@ export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOpt
         wrong,
         home,
         theme: theme?.shown ?? null,
+        onSignIn,
         log,
       }),
       ...linkCalls({ links, store: ofTopic, home, log }),
@@ -83,5 +88,6 @@ export function openConsole({ config, log, tokens, desk, topic }: OpenConsoleOpt
       },
     },
     codeOf: async (token) => (await makeCode({ store, sessions }, token)).code,
+    sessions: () => sessions.count,
   }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { LiveStreams } from '../../admin/console/live.ts'
+import { type LiveEnd, LiveStreams } from '../../admin/console/live.ts'
 import { type AdminAnswer, problem } from '../../admin/problem.ts'
 import { sees, type TokenScope } from '../../admin/scope.ts'
 import type { AdminRequest } from '../../admin/server.ts'
@@ -27,6 +27,8 @@ export type LiveOptions = {
   readonly catalog: () => Catalog
   readonly followed: Pick<FollowedPicture, 'current' | 'assessed'>
   readonly replays: () => Promise<readonly LiveReplay[]>
+  /** Called with why a view was ended, unless its browser has closed it. */
+  readonly onEnded: (why: LiveEnd) => void
 }
 
 /** What a live view shows. */
@@ -64,11 +66,17 @@ export class Live {
     this.#streams = new LiveStreams({
       limits: { ofAll: liveViews, ofHolder: liveViewsOfSession },
       onEnded(why) {
+        options.onEnded(why)
         if (why === 'slow')
           options.log.info('a live view was ended, because its browser does not read what it is sent')
       },
     })
     this.#timer = setInterval(() => void this.#look(), lookEveryMs).unref()
+  }
+
+  /** The number of views that are open. */
+  get count(): number {
+    return this.#streams.count
   }
 
   call({ query, token, isInForce, lastEventId }: AdminRequest): AdminAnswer {
@@ -117,19 +125,23 @@ export class Live {
   }
 
   #sendAttempt(record: LogRecord): void {
-    const whole = recordData(record, { seesContent: true })
-    const withoutContent = recordData(record, { seesContent: false })
     const { destination, messageId, source } = record
+    // Most attempts of a busy installation concern no view.
+    const made = new Map<boolean, object>()
+    const dataFor = (seesContent: boolean): object => {
+      const data = made.get(seesContent) ?? recordData(record, { seesContent })
+      made.set(seesContent, data)
+      return data
+    }
     this.#streams.send({
       name: 'attempt',
       isKept: true,
+      isPaced: true,
       shownTo: (view) =>
         (view.message ?? messageId) === messageId &&
         (view.source ?? source) === source &&
         this.#concerns(view, destination)
-          ? view.seesContent
-            ? whole
-            : withoutContent
+          ? dataFor(view.seesContent)
           : undefined,
     })
   }

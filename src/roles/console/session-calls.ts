@@ -25,11 +25,14 @@ export type SessionCallsOptions = {
   readonly wrong: WrongSecrets
   /** Where the console is for browsers: a URL, or a path without the host. */
   readonly home: string
+  /** Called with what somebody has given to sign in, and what came of it. */
+  readonly onSignIn: (by: SignInBy, result: 'accepted' | 'refused' | 'limited') => void
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
 
 /** What somebody signs in with: one of these. */
-type SignIn = { readonly token?: string; readonly code?: string; readonly link?: string }
+type SignInBy = 'token' | 'code' | 'link'
+type SignIn = { readonly [by in SignInBy]?: string }
 
 /** How the console looks. `logo`: its path below the console. */
 export type Theme = {
@@ -66,12 +69,18 @@ class SessionCalls {
   }
 
   async signIn({ body, caller }: AdminRequest): Promise<AdminAnswer> {
-    const { wrong } = this.#options
+    const { wrong, onSignIn } = this.#options
+    const given: SignIn = Object(body)
+    const by = given.code === undefined ? (given.link === undefined ? 'token' : 'link') : 'code'
     const waitMs = wrong.waitMs(caller.address)
-    if (waitMs > 0) return tooManyWrong(waitMs)
-    const found = this.#foundBy(Object(body))
+    if (waitMs > 0) {
+      onSignIn(by, 'limited')
+      return tooManyWrong(waitMs)
+    }
+    const found = this.#foundBy(given)
     if ('status' in found) {
       wrong.note(caller.address)
+      onSignIn(by, 'refused')
       return found
     }
     return this.#stored(async () => {
@@ -86,6 +95,7 @@ class SessionCalls {
         by: found.token.name,
         note: `signed in: ${found.token.name}`,
       })
+      onSignIn(by, isMade ? 'accepted' : 'refused')
       return isMade ? { ...nothing, headers: caller.keep(secret) } : codeIsOver
     })
   }

@@ -422,3 +422,32 @@ test('a session that is used goes on, and what it has done is under the name of 
   const { text } = await tenants.call('GET', '/v1/audit?limit=1000')
   expect(text).toContain('signed in: admin-er')
 })
+
+test('signing in and out is no change of the catalog, and is counted', async () => {
+  const { admin, call } = tenants
+  const told = (): number => admin.log.filter(({ msg }) => msg === 'the catalog has changed').length
+  const signedIn = (by: string, result: string): Promise<number> =>
+    admin.metric('sluice_admin_sign_ins_total', { by, result })
+  const before = [told(), await signedIn('token', 'accepted'), await signedIn('token', 'refused')]
+  const sessions = await admin.metric('sluice_admin_sessions')
+  const token = await tenants.token({ name: 'desk-of-metrics', right: 'read', scope: 'all' })
+  const cookies = [await signIn({ token }), await signIn({ token }), await signIn({ token })]
+  expect(await admin.metric('sluice_admin_sessions')).toBe(sessions + 3)
+  for (const cookie of cookies.slice(1))
+    await browse('DELETE', '/v1/session', { headers: { cookie, origin: originOf() } })
+  expect(await admin.metric('sluice_admin_sessions')).toBe(sessions + 1)
+  expect((await call('DELETE', '/v1/tokens/desk-of-metrics')).status).toBe(200)
+  expect(await admin.metric('sluice_admin_sessions')).toBe(sessions)
+  // What follows in the topic is told, so all that came before it would have been.
+  const path = '/v1/destinations/acme.crm'
+  const etag = (await call('GET', path)).headers.get('etag') ?? ''
+  const changed = await call('PATCH', path, { body: { name: 'Acme' }, headers: { 'if-match': etag } })
+  expect(changed.status).toBe(200)
+  await until('the change is told', () => told() > (before[0] ?? 0))
+  await browse('POST', '/v1/session', { body: { token: 'sluice_wrong' } })
+  expect([told(), await signedIn('token', 'accepted'), await signedIn('token', 'refused')]).toEqual([
+    (before[0] ?? 0) + 1,
+    (before[1] ?? 0) + 3,
+    (before[2] ?? 0) + 1,
+  ])
+})

@@ -43,8 +43,13 @@ async function serve({ ofHolder = 2, ofAll = 5, heartbeatMs = 60_000 } = {}) {
     holders,
     open: (of: string, headers: Record<string, string> = {}): Promise<OpenView> =>
       openView(`http://127.0.0.1:${port}/${of}`, { headers }),
-    send: (of: string, data: object) =>
-      streams.send({ name: 'attempt', isKept: true, shownTo: (view) => (view.of === of ? data : undefined) }),
+    send: (of: string, data: object, { isPaced = false } = {}) =>
+      streams.send({
+        name: 'attempt',
+        isKept: true,
+        isPaced,
+        shownTo: (view) => (view.of === of ? data : undefined),
+      }),
   }
 }
 
@@ -132,4 +137,34 @@ test('an idle view gets a sign of life, and the end of the server is told', asyn
   streams.close()
   await until('it is closed', () => view.isClosed)
   expect(view.events.at(-1)).toMatchObject({ name: 'end', data: { reason: 'stopping' } })
+})
+
+test('a view is told only so many paced events, then that it has missed some, and later again some', async () => {
+  const { open, send } = await serve()
+  const [busy, quiet] = [await open('crm'), await open('erp', { holder: 'ben' })]
+  for (let n = 0; n < 300; n++) send('crm', { n }, { isPaced: true })
+  send('erp', { n: 'own' }, { isPaced: true })
+  send('crm', { n: 'not paced' })
+  await until('it is told', () => busy.events.some(({ name }) => name === 'skipped'))
+  expect(numbers(busy)).toEqual([...Array.from({ length: 60 }, (_, n) => n), 'not paced'])
+  expect(numbers(quiet)).toEqual(['own'])
+  await until('some are told again', () => {
+    send('crm', { n: 'again' }, { isPaced: true })
+    return numbers(busy).includes('again')
+  })
+  expect(quiet.events.map(({ name }) => name)).toEqual(['ready', 'attempt'])
+  // Whoever comes back gets all that is kept.
+  const again = await open('crm', { 'last-event-id': busy.events[60]?.id ?? '', holder: 'cid' })
+  await until('it has what was skipped', () => numbers(again).includes('not paced'))
+  expect(numbers(again)).toContain(299)
+})
+
+test('what several views show is written as JSON once', async () => {
+  const { open, streams } = await serve()
+  const views = [await open('crm'), await open('crm', { holder: 'ben' })]
+  let written = 0
+  const data = { toJSON: () => ({ n: ++written }) }
+  streams.send({ name: 'attempt', shownTo: () => data })
+  await until('both have it', () => views.every((view) => numbers(view).length === 1))
+  expect(views.map(numbers)).toEqual([[1], [1]])
 })

@@ -1,0 +1,168 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startChromium } from '../support/chromium.ts'
+import { type ConsoleExamples, hostile, serveExamples } from '../support/console-examples.ts'
+import { openConsolePage, untilShown } from '../support/console-page.ts'
+
+// The bundle of the console in Chromium, behind a path prefix, with the examples of the API's document.
+
+const all = ['read', 'operate', 'admin']
+const states = ['filled', 'empty', 'failing'] as const
+let folder = ''
+let browser: Browser
+const served = new Map<string, ConsoleExamples>()
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-console-'))
+  const script = resolve(import.meta.dirname, '../../scripts/build-console.ts')
+  execFileSync(process.execPath, [script, folder], { stdio: 'ignore' })
+  const bundle = join(folder, 'dist/console')
+  browser = await startChromium()
+  for (const state of states) served.set(state, await serveExamples(bundle, { rights: all, state }))
+  served.set('customer', await serveExamples(bundle, { rights: ['see', 'test'] }))
+})
+
+afterAll(async () => {
+  await browser?.close()
+  for (const one of served.values()) await one.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const paths = [
+  ['now', 'Now'],
+  ['now?hours=24', 'Now'],
+  ['find', 'Find'],
+  ['find?q=crm', 'Find'],
+  ['find?destination=crm&what=failed', 'Find'],
+  ['message?id=order-4711', 'Message order-4711'],
+  ['destinations', 'Destinations'],
+  ['destinations?search=nothing', 'Destinations'],
+  ['destination?id=crm', hostile],
+  ['destination?id=crm&view=attempts', hostile],
+  ['destination?id=crm&view=settings', hostile],
+  ['destination?id=crm&view=secret', hostile],
+  ['destination?id=crm&view=history', hostile],
+  ['new-destination', 'Add a destination'],
+  ['dead-letters', 'Dead letters'],
+  ['replays', 'Replays'],
+  ['replay?id=x', 'Replay x'],
+  ['sources', 'Sources'],
+  ['source?id=shop', /^Source/],
+  ['history', 'History of the catalog'],
+  ['audit', 'Audit'],
+  ['tokens', 'Tokens'],
+  ['links', "Customers' links"],
+  ['elsewhere', 'No such page'],
+] as const
+
+function urlOf(state: string, path: string): string {
+  return `${served.get(state)?.origin ?? ''}/console/${path}`
+}
+
+async function open() {
+  const shown = await openConsolePage(browser)
+  onTestFinished(() => shown.page.context().close())
+  return shown
+}
+
+describe.each(states)('with answers that are %s', (state) => {
+  test.each(paths)(
+    '%s shows texts of strangers as texts, has no fault that axe finds, and fits 360 px',
+    async (path, title) => {
+      const { page, complaints, axeFaults, overflow } = await open()
+      await page.emulateMedia({ colorScheme: 'light' })
+      await page.goto(urlOf(state, path))
+      await untilShown(page, state === 'failing' && title === hostile ? 'crm' : title)
+      expect(await axeFaults()).toEqual([])
+      await page.emulateMedia({ colorScheme: 'dark' })
+      expect(['dark', await axeFaults()]).toEqual(['dark', []])
+      await page.setViewportSize({ width: 360, height: 740 })
+      expect(['360 px', await overflow(), await axeFaults()]).toEqual(['360 px', 0, []])
+      expect(await page.locator('main img').count()).toBe(0)
+      expect(complaints.filter((text) => !text.includes('status of 503'))).toEqual([])
+    },
+  )
+})
+
+test.each(paths)('each button of %s opens a dialog without a fault that axe finds', async (path, title) => {
+  const { page, complaints, axeFaults, overflow } = await open()
+  await page.goto(urlOf('filled', path))
+  await untilShown(page, title)
+  const names = await page.locator('main button').allTextContents()
+  for (const [nth, name] of names.entries()) {
+    await page.goto(urlOf('filled', path))
+    await untilShown(page, title)
+    const button = page.locator('main button').nth(nth)
+    if (await button.isDisabled()) continue
+    await button.click()
+    // What a click changes is drawn in the next frames.
+    await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect([name, width, await axeFaults()]).toEqual([name, width, []])
+      expect([name, width, await overflow()]).toEqual([name, width, 0])
+    }
+    await page.setViewportSize({ width: 1280, height: 900 })
+    if ((await page.locator('dialog[open]').count()) === 0) continue
+    await page.keyboard.press('Escape')
+    await page.locator('dialog[open]').waitFor({ state: 'detached' })
+  }
+  expect(complaints).toEqual([])
+})
+
+test('the keyboard shows its keys, and goes from page to page and from row to row', async () => {
+  const { page, complaints, axeFaults } = await open()
+  await page.goto(urlOf('filled', 'now'))
+  await untilShown(page, 'Now')
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+  expect(await axeFaults()).toEqual([])
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('g')
+  await page.keyboard.press('d')
+  await page.getByRole('link', { name: hostile }).waitFor()
+  await page.keyboard.press('j')
+  await page.keyboard.press('Enter')
+  await untilShown(page, hostile)
+  expect(page.url()).toBe(urlOf('filled', 'destination?id=crm'))
+  expect(complaints).toEqual([])
+})
+
+test('what a session may not do is not offered', async () => {
+  const { page } = await open()
+  await page.goto(urlOf('customer', 'destination?id=crm'))
+  await untilShown(page, hostile)
+  const offered = await page.getByRole('button').allTextContents()
+  expect(offered).toContain('Send a test')
+  for (const refused of ['Pause', 'Resume', 'Drop', 'Replay', 'Try now'])
+    expect(offered).not.toContain(refused)
+  const links = await page.getByRole('link').allTextContents()
+  for (const refused of ['Secret', 'History', 'Audit', 'Tokens', 'Customers'])
+    expect(links).not.toContain(refused)
+})
+
+test('a server that does not answer any more is told, with since when, until it answers again', async () => {
+  const { page, axeFaults } = await open()
+  let isAway = false
+  await page.route('**/v1/**', (route) => (isAway ? route.abort() : route.continue()))
+  await page.goto(urlOf('filled', 'now'))
+  await untilShown(page, 'Now')
+  isAway = true
+  await page.getByText(/^Stale since/).waitFor()
+  expect(await axeFaults()).toEqual([])
+  isAway = false
+  await page.getByText(/^Stale since/).waitFor({ state: 'detached' })
+})
+
+test('all of it has at most 150 KB, gzipped', () => {
+  const manifest: Record<string, { gzipped: number }> = JSON.parse(
+    readFileSync(join(folder, 'dist/console/manifest.json'), 'utf8'),
+  )
+  const sizes = Object.values(manifest).map(({ gzipped }) => gzipped)
+  expect(sizes).toHaveLength(4)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(150_000)
+})

@@ -1,0 +1,24 @@
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { isOlderThan } from '../../../../src/roles/console/open-bundle.ts'
+
+test('a bundle is old once a file of its sources is newer, also in a folder inside, and not if it is not there', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bundle-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const [made, sources] = [join(folder, 'manifest.json'), join(folder, 'sources')]
+  const write = (file: string, seconds: number): void => {
+    writeFileSync(file, '')
+    utimesSync(file, seconds, seconds)
+  }
+  mkdirSync(join(sources, 'pages'), { recursive: true })
+  utimesSync(join(sources, 'pages'), 1_000, 1_000)
+  write(join(sources, 'pages', 'now.tsx'), 2_000)
+  utimesSync(join(sources, 'pages'), 1_000, 1_000)
+  expect(isOlderThan(made, [sources])).toBe(false)
+  write(made, 3_000)
+  expect(isOlderThan(made, [sources, join(folder, 'nowhere')])).toBe(false)
+  write(join(sources, 'pages', 'now.tsx'), 4_000)
+  expect(isOlderThan(made, [sources])).toBe(true)
+})
