@@ -8,10 +8,6 @@ test('a bundle is old once a file of its sources is newer, also in a folder insi
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bundle-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const [made, sources] = [join(folder, 'manifest.json'), join(folder, 'sources')]
-  const write = (file: string, seconds: number): void => {
-    writeFileSync(file, '')
-    utimesSync(file, seconds, seconds)
-  }
   mkdirSync(join(sources, 'pages'), { recursive: true })
   utimesSync(join(sources, 'pages'), 1_000, 1_000)
   write(join(sources, 'pages', 'now.tsx'), 2_000)
@@ -22,3 +18,8 @@ test('a bundle is old once a file of its sources is newer, also in a folder insi
   write(join(sources, 'pages', 'now.tsx'), 4_000)
   expect(isOlderThan(made, [sources])).toBe(true)
 })
+
+function write(file: string, seconds: number): void {
+  writeFileSync(file, '')
+  utimesSync(file, seconds, seconds)
+}
