@@ -230,7 +230,7 @@ describe('/metrics', () => {
       if (!name.startsWith('sluice_')) continue
       expect(name).toMatch(/^[a-z][a-z0-9_]*[a-z0-9]$/)
       expect(name.endsWith('_total'), `${name} is a ${type}`).toBe(type === 'counter')
-      if (type === 'histogram') expect(name).toMatch(/_(seconds|bytes|ratio)$/)
+      if (type === 'histogram') expect(name).toMatch(/_(seconds|bytes|ratio|messages)$/)
       // Metrics use base units only.
       expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|kilobytes|mb)(_|$)/)
     }
