@@ -197,7 +197,9 @@ test('invites a customer, who sees what is theirs and nothing else', async () =>
   await expectNoFault('a link that is made')
   await hands.press('Make it')
   const text = page.locator('dialog .copied')
-  await text.waitFor()
+  await text.waitFor().catch(async (cause: unknown) => {
+    throw new Error(await page.locator('dialog').innerText(), { cause })
+  })
   await expectNoFault('a link that was made')
   const link = (await text.textContent()) ?? ''
   await hands.keys('Escape')
