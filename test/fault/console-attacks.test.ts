@@ -52,7 +52,10 @@ beforeAll(async () => {
       labels: { tenant },
       filter: { events: [hostile.slice(0, 100), 'Order Completed'] },
       hooks: [
-        { url: `${receiver.origin}/${tenant}?q=${encodeURIComponent(hostile)}`, headers: { 'X-A': hostile } },
+        {
+          url: `${receiver.origin}/${tenant}?q=${encodeURIComponent(hostile)}`,
+          headers: { 'X-A': '<img src=x onerror=alert(8)>' },
+        },
       ],
     })
   shown = await openConsolePage(browser)

@@ -40,6 +40,12 @@ async function expectNoFault(where: string, { axeFaults, complaints }: ConsolePa
   expect([where, await axeFaults(), complaints]).toEqual([where, [], []])
 }
 
+/** While a dialog is open, keys belong to it. */
+async function leaveDialog(where = page, by = hands): Promise<void> {
+  await by.keys('Escape')
+  await where.getByRole('dialog').waitFor({ state: 'detached' })
+}
+
 test('adds a destination and sends a test', async () => {
   await page.goto(await sluice.link())
   await untilShown(page, 'Now')
@@ -61,7 +67,7 @@ test('adds a destination and sends a test', async () => {
   await hands.press('Send')
   await page.getByText('accepted', { exact: true }).waitFor()
   await expectNoFault('the result of a test')
-  await hands.keys('Escape')
+  await leaveDialog()
   expect(receiver.requestsTo('/crm').map(({ headers }) => headers['x-sluice-test'])).toEqual(['true'])
 })
 
@@ -79,7 +85,7 @@ test('sees that the endpoint fails, and tries again once it is repaired', async 
   await hands.press('Try now')
   await hands.press('Try now')
   await page.getByText('Done.').waitFor()
-  await hands.keys('Escape')
+  await leaveDialog()
   await until('it came', () => receiver.requestsTo('/crm').length > 2)
 })
 
@@ -197,10 +203,12 @@ test('invites a customer, who sees what is theirs and nothing else', async () =>
   await expectNoFault('a link that is made')
   await hands.press('Make it')
   const text = page.locator('dialog .copied')
-  await text.waitFor()
+  await text.waitFor().catch(async (cause: unknown) => {
+    throw new Error(await page.locator('dialog').innerText(), { cause })
+  })
   await expectNoFault('a link that was made')
   const link = (await text.textContent()) ?? ''
-  await hands.keys('Escape')
+  await leaveDialog()
   await page.getByText('tenant=acme').first().waitFor()
 
   const customer = await openConsolePage(browser, { viewport: { width: 360, height: 740 } })
@@ -218,7 +226,7 @@ test('invites a customer, who sees what is theirs and nothing else', async () =>
   await theirs.press('Send a test')
   await theirs.press('Send')
   await customer.page.getByText('accepted', { exact: true }).waitFor()
-  await theirs.keys('Escape')
+  await leaveDialog(customer.page, theirs)
   // The keys of pages that a customer hasn't go nowhere.
   for (const key of ['a', 't', 'c', 'h']) await theirs.keys('g', key)
   await untilShown(customer.page, 'Acme CRM')
