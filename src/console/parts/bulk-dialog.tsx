@@ -156,7 +156,8 @@ function MadeText({ deed, made: { destinations, skipped, revision } }: { deed: D
   return (
     <div role="status">
       <p>
-        {deedTitles[deed]}: done for {count(destinations.length)} destinations
+        {deedTitles[deed]}: done for {count(destinations.length)}{' '}
+        {destinations.length === 1 ? 'destination' : 'destinations'}
         {skipped.length === 0 ? '.' : `; ${count(skipped.length)} were left out.`}
       </p>
       {revision === null ? null : (
