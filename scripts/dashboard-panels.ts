@@ -317,6 +317,28 @@ export const boards: readonly Board[] = [
         unit: 'cps',
         queries: [rate('sluice_repeats_dropped_total', '')],
       },
+      {
+        title: 'Conditions and mappings',
+        about:
+          'Seconds per second that the conditions and mappings of destinations take, and how often a second a destination begins to wait because its own took more than delivery.maxRuleTime.',
+        unit: 'short',
+        queries: [
+          { ...rate('sluice_rule_seconds_total', ''), legend: 'time' },
+          { ...rate('sluice_rule_waits_total', ''), legend: 'waits' },
+        ],
+      },
+      {
+        title: 'Requests for tokens',
+        about: 'Requests per second to the token endpoints of destinations. Without a token, messages wait.',
+        unit: 'cps',
+        queries: [rate('sluice_token_requests_total', 'outcome')],
+      },
+      {
+        title: 'Messages in a batch',
+        about: 'Messages of each request to destinations with batch.',
+        unit: 'short',
+        queries: quantiles('sluice_batch_messages'),
+      },
     ],
   },
   audiencesBoard,

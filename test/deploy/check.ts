@@ -14,6 +14,7 @@ import { installTools, kubernetesVersions, type Ran, runTool, type Tools } from 
 const root = resolve(import.meta.dirname, '../..')
 const chart = 'deploy/helm/sluice'
 const newest = kubernetesVersions.at(-1) ?? ''
+const gitopsJob = 'deploy/examples/gitops/apply-job.yaml'
 
 type Check = { name: string; run: () => Promise<Ran> }
 
@@ -64,8 +65,6 @@ function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools
     },
   ]
 }
-
-const gitopsJob = 'deploy/examples/gitops/apply-job.yaml'
 
 function chartChecks(all: Tools): Check[] {
   const { helm } = all
