@@ -40,8 +40,8 @@ export class Conclusion {
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
     const isInDoubt = delivery.property !== undefined && results.some(isUncertainResult)
     if (isInDoubt) delivery.becomeUncertain()
-    const isDelivered = results.some(({ verdict }) => verdict.kind === 'delivered')
-    if (isDelivered && results.length === 1 && !isInDoubt && !judging.mayBeDeleted(delivery)) {
+    const isDelivered = results.length === 1 && last?.verdict.kind === 'delivered'
+    if (isDelivered && !isInDoubt && !judging.mayBeDeleted(delivery)) {
       // Nearly all attempts end here.
       noteUnsent(delivery, results, omitted)
       this.reportOmitted(delivery, omitted)
