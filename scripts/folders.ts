@@ -104,6 +104,10 @@ const parts: Readonly<Record<string, Folder>> = {
       },
     },
   },
+  'segment-import': {
+    about: "a catalog of what Segment's Public API says about the webhooks of a workspace",
+    imports: ['catalog', 'conditions'],
+  },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
     imports: ['address', 'async', 'catalog', 'http', 'secrets', 'shape'],

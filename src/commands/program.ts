@@ -9,6 +9,7 @@ import { addConfigCommand } from './config-command.ts'
 import { addConsoleCommand } from './console-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addFilterCommands } from './filter/filter-commands.ts'
+import { addImportCommands } from './import-command.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addListenCommand } from './listen/listen-command.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
@@ -50,6 +51,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addSourceCommands(tools)
   addDestinationCommands(tools)
   addFilterCommands(tools)
+  addImportCommands(tools)
   addSigningKeyCommand(tools)
   addAdminCommands(tools)
   addConsoleCommand(tools)
@@ -116,6 +118,7 @@ Examples:
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
   sluice filter test 'properties.total > 100' messages.ndjson   which messages meet a condition
+  sluice import segment segment.json          the catalog that a workspace of Segment becomes
   sluice runbook SluiceLagGrows               what an alert means, and what to do
   sluice config                               the configuration in force, and where each value is from
 
