@@ -84,7 +84,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   config: {
     about: 'one table of settings; the one reader of the environment',
-    imports: ['catalog', 'retry'],
+    imports: ['catalog', 'message', 'retry'],
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',

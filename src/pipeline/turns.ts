@@ -226,9 +226,9 @@ export class Turns {
   /** Ends a delivery that its destination doesn't get after all. */
   #filter(delivery: Delivery, reason: SkipReason): void {
     const { observer, exits } = this.#options
-    const { destinationId, sourceId, messageId, kind, pending } = delivery
+    const { destinationId, sourceId, messageId, kind, body, pending } = delivery
     observer.notRouted(reason)
-    observer.filtered?.(reason, { destinationId, sourceId, messageId, kind }, pending.record)
+    observer.filtered?.(reason, { destinationId, sourceId, messageId, kind, body }, pending.record)
     exits.settle(delivery)
   }
 

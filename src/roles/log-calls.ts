@@ -18,7 +18,7 @@ import { minutesOf } from '../delivery-log/minutes.ts'
 import { messageContent } from './content/message-content.ts'
 import { asked, type Log, notTold } from './replay-calls.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
-import { hashedUser, openLogQuery } from './operations/open-log-query.ts'
+import { hashedUser, hashedValue, openLogQuery } from './operations/open-log-query.ts'
 import {
   deadData,
   filterOf,
@@ -70,6 +70,7 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
         nowMs: Date.now(),
         sinceMs,
         hashUser: (userId) => hashedUser(config, userId),
+        hashValue: (value) => hashedValue(config, value),
       })
       if (typeof given === 'string') return badRequest(given)
       const filter = filterWithin(token.scope, catalog(), given)
@@ -78,10 +79,14 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
         told.isProblem ? told : question(filter.destinations?.length === 0 ? nothing : query, filter),
       )
     })
-  /** Writes a search by user into the audit trail. The user is named as in the log, by a hash. */
-  async function tellOf({ user }: LogFilter, by: string): Promise<AdminAnswer> {
-    if (user === undefined) return done({})
-    const told = replays.tell({ action: 'user_searched', by, detail: `user ${user}` })
+  /**
+   * Writes a search by user or value into the audit trail, because values may say who somebody is. They are
+   * named as in the log, by a hash.
+   */
+  async function tellOf({ user, value }: LogFilter, by: string): Promise<AdminAnswer> {
+    const sought = [user && `user ${user}`, value && `value ${value}`].filter(Boolean)
+    if (sought.length === 0) return done({})
+    const told = replays.tell({ action: 'user_searched', by, detail: sought.join(', ') })
     return asked(log, told, () => done({}), notTold)
   }
   const calls: LogCalls = {

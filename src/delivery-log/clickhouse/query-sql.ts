@@ -120,7 +120,7 @@ const sameColumns = ['destination', 'source', 'hook', 'outcome', 'reason', 'job'
 
 function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
   const where = new Conditions()
-  const { destinations, messageId, user, status, kinds, onlyFailed } = filter
+  const { destinations, messageId, user, value, status, kinds, onlyFailed } = filter
   const time = timeSql(filter)
   for (const one of time.sql) where.add(one, time.params)
   for (const name of sameColumns) {
@@ -139,6 +139,9 @@ function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
         : hashSql('user', '{user:String}')
       : hashSql('message', '{messageId:String}')
   if (hash !== undefined) where.add(keysSql(tables, hash, time.sql))
+  if (value !== undefined) {
+    where.add(keysSql(tables, '{value:UInt64}', time.sql), { value: Number.parseInt(value, 16) })
+  }
   return where
 }
 
