@@ -154,7 +154,7 @@ If a release has published the image and this chart (docs/releasing.md), you nee
 - **Worker pods.** A pod runs a process for each whole CPU of its limit. The consumer group identifies a worker by the name of its pod. Each pod has a volume with the state of audiences, which is a cache. The number of partitions, divided by the processes of a pod, is the number of pods that
   can have work. Further pods get no partition, and are idle.
 - **Grace period.** The grace period of a pod is the shutdown timeout plus five seconds. For gateways, it also includes their shutdown delay.
-- **Security.** Containers don't run as root. They have no capabilities, and their root file system is read-only. Pods get no token of their service account.
+- **Security.** Containers don't run as root. They have no capabilities, and their root file system is read-only. Pods get no token of their service account, except that of the Job that makes the key for users (`deliveryLog.userKey`). It may create Secrets in its namespace, and do nothing else.
 - **Network.** Deliveries reach only public addresses. Sluice itself refuses private addresses (SECURITY.md). If the cluster enforces NetworkPolicies, the network refuses them too.
 - **For operators.** The admin API (\`admin.enabled\`) and the index of the delivery log (\`deliveryLog.index.enabled\`) show what became of a message. The admin API can also send messages again. Both need a Secret, so they are off
   by default. These commands enable them:

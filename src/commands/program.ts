@@ -18,6 +18,7 @@ import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
 import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
+import { addMakeUserKeyCommand } from './make-user-key-command.ts'
 import { addSigningKeyCommand } from './signing-key-command.ts'
 import { completeIds } from './complete-ids.ts'
 import { addStatusCommand } from './status-command.ts'
@@ -53,6 +54,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addFilterCommands(tools)
   addImportCommands(tools)
   addSigningKeyCommand(tools)
+  addMakeUserKeyCommand(tools)
   addAdminCommands(tools)
   addConsoleCommand(tools)
   addTokenCommands(tools)
