@@ -8,7 +8,8 @@ import { bucketOf, DetailWriter, hashNumber, hashOf, idOf, stepOf } from './row.
  * that many records share. Each combination (a shape) is stored once, and a record has the number of its
  * shape. With the index `rs`, the records of a shape are found in the order of time. The records of a
  * destination, hook, outcome or reason are found by their shapes. `m` and `u`: the ids of records by message
- * and by user. `k`: the ids of records by an indexed value of their message. `w`: the records that stand for several deliveries. `positions`: the positions in the topic up
+ * and by user. `k`: the ids of records by an indexed value of their message. `w`: the records that stand for
+ * several deliveries. `positions`: the positions in the topic up
  * to which this file has all of its records.
  */
 const tables = `
