@@ -41,7 +41,8 @@ export function hookOf(
   secrets: Secrets,
 ): Definition {
   const parsed = URL.parse(text)
-  const { username = '', password = '' } = parsed ?? {}
+  const username = decoded(parsed?.username ?? '')
+  const password = decoded(parsed?.password ?? '')
   const hasLogin = username !== '' || password !== ''
   const url = hasLogin ? text.replace(/^(https?:\/\/)[^/?#]*@/i, '$1') : text
   const own = headers.filter(([name]) => name.toLowerCase() !== 'content-type')
@@ -52,10 +53,19 @@ export function hookOf(
     ...(hasLogin && {
       login: {
         kind: 'basic',
-        username: decodeURIComponent(username),
-        ...(password !== '' && { password: secrets.put('PASSWORD', decodeURIComponent(password)) }),
+        username,
+        ...(password !== '' && { password: secrets.put('PASSWORD', password) }),
       },
     }),
+  }
+}
+
+/** Returns a part of a URL without percent-encoding, or as it is if it isn't encoded well. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
   }
 }
 

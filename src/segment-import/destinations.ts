@@ -9,18 +9,18 @@ import { type Item, nameOf, textOf, type Workspace } from './workspace.ts'
 type Kind = 'webhooks' | 'webhooks-actions' | 'extensible' | 'other'
 
 /** The types of destinations that are webhooks, by the ids and slugs of their metadata at Segment. */
-const kinds: Readonly<Record<string, Kind>> = {
-  '54521fdc25e721e32a72ef04': 'webhooks',
-  webhooks: 'webhooks',
-  '614a3c7d791c91c41bae7599': 'webhooks-actions',
-  'actions-webhook': 'webhooks-actions',
-  '66b1f528d26440823fb27af9': 'extensible',
-  'actions-webhook-extensible': 'extensible',
-}
+const kinds: ReadonlyMap<string, Kind> = new Map([
+  ['54521fdc25e721e32a72ef04', 'webhooks'],
+  ['webhooks', 'webhooks'],
+  ['614a3c7d791c91c41bae7599', 'webhooks-actions'],
+  ['actions-webhook', 'webhooks-actions'],
+  ['66b1f528d26440823fb27af9', 'extensible'],
+  ['actions-webhook-extensible', 'extensible'],
+])
 
 function kindOf(item: Item): Kind {
   const metadata = recordOf(item['metadata'])
-  return kinds[textOf(metadata, 'id')] ?? kinds[textOf(metadata, 'slug')] ?? 'other'
+  return kinds.get(textOf(metadata, 'id')) ?? kinds.get(textOf(metadata, 'slug')) ?? 'other'
 }
 
 /** What a destination of the catalog is made of. */

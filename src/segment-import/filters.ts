@@ -44,14 +44,21 @@ export function filtersOf(filters: readonly Item[], about: string): Filtered {
     if (filter['enabled'] === false) continue
     for (const action of listOf(filter['actions']).map(recordOf)) addAction(parts, filter, action)
   }
-  const { conditions, sample, allow, block, notes } = parts
-  const [first] = conditions
-  const condition = conditions.length === 1 ? first : conditions.map((one) => `(${one})`).join(' && ')
+  const { sample, allow, block, notes } = parts
+  const condition = joined(parts.conditions)
   return {
-    filter: { ...(condition && { condition }), ...(sample !== undefined && { sample: { percent: sample } }) },
+    filter: {
+      ...(condition !== undefined && { condition }),
+      ...(sample !== undefined && { sample: { percent: sample } }),
+    },
     fields: { ...(allow && { allow }), ...(block.length > 0 && { block }) },
     notes,
   }
+}
+
+/** Returns the condition that holds if all of these do. */
+function joined(conditions: readonly string[]): string | undefined {
+  return conditions.length < 2 ? conditions[0] : conditions.map((one) => `(${one})`).join(' && ')
 }
 
 type Parts = {
@@ -113,7 +120,7 @@ function addAllowed(parts: Parts, title: string, action: Item): void {
 /** Returns the paths of fields: `{ context: ["ip"] }` is context.ip. */
 function pathsOf(action: Item): readonly string[] {
   return Object.entries(recordOf(action['fields'])).flatMap(([object, value]) => {
-    const names = Array.isArray(value) ? value : listOf(recordOf(value)['fields'])
+    const names = listOf(Array.isArray(value) ? value : recordOf(value)['fields'])
     return names.filter(isString).map((name) => (object === '' ? name : `${object}.${name}`))
   })
 }

@@ -27,7 +27,7 @@ export type Workspace = Readonly<Record<List, readonly Item[]>> & {
  * Of two objects with the same id, the later one counts.
  */
 export function workspaceOf(answers: readonly unknown[]): Workspace {
-  const found = new Map(listNames.map((list) => [list, new Map<string, Item>()]))
+  const found = new Map(listNames.map((list) => [list, new Map<string, Item>()] as const))
   const known = new Set<List>()
   const pages = new Map<string, List>()
   const read = new Set<string>()

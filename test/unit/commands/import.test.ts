@@ -21,9 +21,9 @@ function run(...args: readonly string[]) {
 
 test('a workspace of Segment becomes a catalog on standard output, and notes on standard error', () => {
   const { status, stdout, stderr } = run('import', 'segment', workspace)
-  const catalog: unknown = parse(stdout)
+  const catalog: object = parse(stdout)
   expect(status).toBe(0)
-  expect(expected).toMatchObject(catalog as object)
+  expect(expected).toMatchObject(catalog)
   expect(stderr).toContain('left out: mapping "Elsewhere" of destination "CRM": ')
   expect(stderr).toContain('to do: set CATALOG_WAREHOUSE_WEBHOOK_AUTHORIZATION, ')
   expect(stderr).toMatch(/3 sources and 4 destinations, all off: .+\n$/)
@@ -41,7 +41,7 @@ test('the secrets are written into files that only their owner may read, and nev
 })
 
 test('with --json, the catalog, the notes and the names of the variables are one object', () => {
-  const printed = JSON.parse(run('import', 'segment', workspace, '--json').stdout) as Record<string, unknown>
+  const printed: Record<string, unknown> = JSON.parse(run('import', 'segment', workspace, '--json').stdout)
   expect(Object.keys(printed)).toEqual(['catalog', 'variables', 'notes'])
   expect(printed['variables']).toContain('CATALOG_CRM_PEOPLE_SECRET')
   expect(JSON.stringify(printed)).not.toContain('crm-s3cret')

@@ -7,7 +7,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { makeUserKey } from '../../../src/commands/make-user-key.ts'
 import { createAuthority } from '../../support/certificates.ts'
 
-type Asked = { readonly method?: string; readonly url?: string; readonly token?: string; readonly body: string }
+type Asked = {
+  readonly method: string | undefined
+  readonly url: string | undefined
+  readonly token: string | undefined
+  readonly body: string
+}
 
 /** Starts an API server that answers each request by `status`, and the files by which it is reached. */
 async function startApi(status: number, message: string) {
@@ -16,7 +21,7 @@ async function startApi(status: number, message: string) {
   const server = createServer(authority.issue({ names: ['127.0.0.1'] }), (request, reply) => {
     const { method, url, headers } = request
     void text(request).then((body) => {
-      asked.push({ method, url, token: headers.authorization, body } as Asked)
+      asked.push({ method, url, token: headers.authorization, body })
       reply.writeHead(status).end(JSON.stringify({ kind: 'Status', message }))
     })
   })

@@ -194,7 +194,7 @@ test('filters of a destination become its filter and the fields that its mapping
     mappings: [{ block: ['context.ip', 'properties.card.no'] }],
   })
   const allow = filter({ type: 'ALLOW_PROPERTIES', fields: { properties: { fields: ['total'] } } })
-  const { mappings } = classic(oneHook, [allow]).destination as { mappings: [{ allow: string[] }] }
+  const { mappings }: { mappings: [{ allow: string[] }] } = Object(classic(oneHook, [allow]).destination)
   expect(mappings[0].allow).toContain('traits')
   expect(mappings[0].allow).toContain('properties.total')
   expect(mappings[0].allow).not.toContain('properties')
