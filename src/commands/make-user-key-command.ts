@@ -11,7 +11,9 @@ export function addMakeUserKeyCommand({ program }: CommandTools): void {
     .option('--api <url>', 'the API server', 'https://kubernetes.default.svc')
     .action(async (flags: Flags) => {
       const { makeUserKey } = await import('./make-user-key.ts')
-      const [secret = '', folder = '', api = ''] = ['secret', 'access', 'api'].map((name) => textOf(flags[name]))
+      const [secret = '', folder = '', api = ''] = ['secret', 'access', 'api'].map((name) =>
+        textOf(flags[name]),
+      )
       writeLine(await makeUserKey({ secret, folder, api }))
     })
 }

@@ -50,7 +50,9 @@ const maxTextCharacters = 1_024
  * number of records.
  */
 const headBytes = 32
-/** The last byte of a block that has values. The last byte of any other block is 0, which ends its records. */
+/**
+ * The last byte of a block that has values. The last byte of any other block is 0, which ends its records.
+ */
 export const valuesMark = 1
 /** The bytes at the end of a block that has values: the length of the values (UInt32LE), and the mark. */
 export const valuesEndBytes = 5

@@ -58,7 +58,7 @@ const defaultTop = 10
  * the end.
  */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
-  const { config, log, desk: replays, catalog } = options
+  const { config, catalog } = options
   const desk = new LogDesk(options)
   const filtered = (
     { body, token }: AdminRequest,
@@ -75,20 +75,10 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
       if (typeof given === 'string') return badRequest(given)
       const filter = filterWithin(token.scope, catalog(), given)
       if (filter === undefined) return badRequest(tooManyDestinations)
-      return tellOf(filter, token.name).then((told) =>
+      return tellSearch(options, filter, token.name).then((told) =>
         told.isProblem ? told : question(filter.destinations?.length === 0 ? nothing : query, filter),
       )
     })
-  /**
-   * Writes a search by user or value into the audit trail, because values may say who somebody is. They are
-   * named as in the log, by a hash.
-   */
-  async function tellOf({ user, value }: LogFilter, by: string): Promise<AdminAnswer> {
-    const sought = [user && `user ${user}`, value && `value ${value}`].filter(Boolean)
-    if (sought.length === 0) return done({})
-    const told = replays.tell({ action: 'user_searched', by, detail: sought.join(', ') })
-    return asked(log, told, () => done({}), notTold)
-  }
   const calls: LogCalls = {
     show_log: ({ token }) =>
       desk.asked(shareOf(token), async (query) => {
@@ -121,6 +111,21 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
     summarize_dead_letters: (request) => filtered(request, deadLetters(request.body), deadSinceMs),
   }
   return { calls, close: () => desk.close() }
+}
+
+/**
+ * Writes a search by user or value into the audit trail, because values may say who somebody is. They are
+ * named as in the log, by a hash.
+ */
+async function tellSearch(
+  { log, desk }: Pick<LogCallsOptions, 'log' | 'desk'>,
+  { user, value }: LogFilter,
+  by: string,
+): Promise<AdminAnswer> {
+  const sought = [user && `user ${user}`, value && `value ${value}`].filter(Boolean)
+  if (sought.length === 0) return done({})
+  const told = desk.tell({ action: 'user_searched', by, detail: sought.join(', ') })
+  return asked(log, told, () => done({}), notTold)
 }
 
 function showMessage({ catalog }: LogCallsOptions, desk: LogDesk): LogCalls['show_message'] {

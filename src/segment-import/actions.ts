@@ -5,7 +5,9 @@ import { translated } from './filters.ts'
 import { LeftOut, type Note } from './note.ts'
 import { type Item, textOf } from './workspace.ts'
 
-/** What a mapping of Webhooks (Actions) is in the catalog: the only hook of a destination, and how it is used. */
+/**
+ * What a mapping of Webhooks (Actions) is in the catalog: the only hook of a destination, and how it is used.
+ */
 export type Action = {
   readonly hook: Definition
   /** The mapping without the fields that filters allow and block. */
@@ -47,7 +49,8 @@ export function actionOf(subscription: Item, secrets: Secrets, about: string): A
           {
             kind: 'differs',
             about,
-            problem: 'it has batches, and each message whose request is made by a method, path or header is sent alone',
+            problem:
+              'it has batches, and each message whose request is made by a method, path or header is sent alone',
             way: 'nothing has to be done if that is fine (docs/batches.md)',
           },
         ]

@@ -76,7 +76,9 @@ function headerValue(name: string, value: string, secrets: Secrets): string {
 
 /** Says what can't stay as it is although a URL is taken over. */
 export function urlNotes(hooks: readonly Definition[], about: string): readonly Note[] {
-  const ofSegment = hooks.some(({ url }) => isString(url) && /^https?:\/\/[^/]*\.segmentapis\.com\//i.test(url))
+  const ofSegment = hooks.some(
+    ({ url }) => isString(url) && /^https?:\/\/[^/]*\.segmentapis\.com\//i.test(url),
+  )
   if (!ofSegment) return []
   const problem = 'its URL is a function that runs at Segment'
   return [{ kind: 'to do', about, problem, way: 'run the function yourself, or leave the destination out' }]

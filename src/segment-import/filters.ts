@@ -112,7 +112,10 @@ function addSample(parts: Parts, title: string, action: Item): void {
 function addAllowed(parts: Parts, title: string, action: Item): void {
   const objects = Object.keys(recordOf(action['fields']))
   if (parts.allow !== undefined || !objects.every((name) => /^(?:properties|traits|context)$/.test(name)))
-    throw new LeftOut(`its filter ${quoted(title)} allows fields in a way that Sluice has no field for`, rulesWay)
+    throw new LeftOut(
+      `its filter ${quoted(title)} allows fields in a way that Sluice has no field for`,
+      rulesWay,
+    )
   const others = messageFields.filter((name) => !objects.includes(name))
   parts.allow = [...others, ...pathsOf(action)]
 }

@@ -1,6 +1,7 @@
 /**
  * What people have to know about a part of a workspace. `left out`: it isn't in the catalog. `differs`: it
- * is, and does something else than at Segment. `to do`: it is, and needs something that the file doesn't have.
+ * is, and does something else than at Segment. `to do`: it is, and needs something that the file doesn't
+ * have.
  */
 export type Note = {
   readonly kind: 'left out' | 'differs' | 'to do'

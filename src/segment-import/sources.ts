@@ -47,10 +47,13 @@ function notesOn(
   }
   if (metadata['isCloudEventSource'] === true) {
     const problem = `Segment fetches its messages from ${nameOf(metadata) || 'another service'}`
-    return [{ kind: 'to do', about, problem, way: 'send them to the gateway or to Kafka by a program of yours' }]
+    return [
+      { kind: 'to do', about, problem, way: 'send them to the gateway or to Kafka by a program of yours' },
+    ]
   }
   if (hasKeys) return []
-  const problem = 'the file has none of its write keys, which the Public API gives only to tokens of a source admin'
+  const problem =
+    'the file has none of its write keys, which the Public API gives only to tokens of a source admin'
   return [{ kind: 'to do', about, problem, way: 'write them into writeKeys' }]
 }
 

@@ -357,10 +357,12 @@ describe('the Job that makes the topics', () => {
   })
 })
 
+/** Returns the kinds of what is there for the Job that makes the key for users. */
+const ofKey = (resources: readonly Resource[]): string[] =>
+  resources.flatMap(({ kind, metadata: { name } }) => (name.endsWith('-user-key') ? [kind] : []))
+
 describe('the key for users', () => {
   const own = ['--set', 'deliveryLog.existingSecret=ours,deliveryLog.userKeyKey=users']
-  const ofKey = (resources: readonly Resource[]): string[] =>
-    resources.flatMap(({ kind, metadata: { name } }) => (name.endsWith('-user-key') ? [kind] : []))
   const admin = ['--set', 'admin.enabled=true,admin.tokens.existingSecret=tokens']
 
   test('is made once, by a Job before an install and an upgrade, so no Secret is rendered', async () => {
@@ -410,7 +412,10 @@ describe('the key for users', () => {
     const resources = await rendered(...admin)
     const has = (kind: string, end: string): unknown[] => {
       const pod = podOf(ofName(resources, kind, end))
-      return [valueOf(pod, 'SLUICE_ATTEMPTS_USER_KEY_FILE'), pod.volumes.find(({ name }) => name === 'user-key')]
+      return [
+        valueOf(pod, 'SLUICE_ATTEMPTS_USER_KEY_FILE'),
+        pod.volumes.find(({ name }) => name === 'user-key'),
+      ]
     }
     const made = { name: 'user-key', secret: { secretName: 'release-sluice-user-key', defaultMode: 0o440 } }
     for (const [kind, end] of [
@@ -435,9 +440,14 @@ describe('the key for users', () => {
   })
 
   test('is made too where the own Secret has only the token of the index', async () => {
-    const resources = await rendered('--set', 'deliveryLog.existingSecret=ours,deliveryLog.index.enabled=true')
+    const resources = await rendered(
+      '--set',
+      'deliveryLog.existingSecret=ours,deliveryLog.index.enabled=true',
+    )
     expect(ofKey(resources)).toContain('Job')
-    expect(valueOf(workerOf(resources), 'SLUICE_ATTEMPTS_USER_KEY_FILE')).toBe('/etc/sluice-user-key/user-key')
+    expect(valueOf(workerOf(resources), 'SLUICE_ATTEMPTS_USER_KEY_FILE')).toBe(
+      '/etc/sluice-user-key/user-key',
+    )
   })
 
   test('the Job reaches the API server, and not Kafka', async () => {

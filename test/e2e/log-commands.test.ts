@@ -118,11 +118,17 @@ describe('where a field of messages is indexed', () => {
     const found = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).messageId]))
     expect([code, new Set(found)]).toEqual([0, new Set([ids[2]])])
     expect((await log(['search', '--value', '4713'])).code).toBe(3)
-    const files = readdirSync(scene.folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
+    const files = readdirSync(scene.folder, { recursive: true, withFileTypes: true }).filter((file) =>
+      file.isFile(),
+    )
     expect(files.length).toBeGreaterThan(0)
     for (const file of files) {
       const bytes = readFileSync(join(file.parentPath, file.name))
-      expect([file.name, bytes.includes('4711'), bytes.includes('orderId')]).toEqual([file.name, false, false])
+      expect([file.name, bytes.includes('4711'), bytes.includes('orderId')]).toEqual([
+        file.name,
+        false,
+        false,
+      ])
     }
   })
 

@@ -99,6 +99,8 @@ export async function everything(
   return all
 }
 
+const hexOf = (hash: string): string => Buffer.from(hash).toString('hex')
+
 const inOrder = (records: readonly LogRecord[]): string[] =>
   records.map((record) => JSON.stringify(record, Object.keys(record).toSorted())).toSorted()
 
@@ -317,7 +319,6 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
           { ...sample, messageId: 'é', values: '' },
         ]),
       )
-      const hexOf = (hash: string): string => Buffer.from(hash).toString('hex')
       const idsOf = async (filter: Partial<LogFilter>): Promise<string[]> =>
         (await everything(store.query, filter)).map(({ messageId }) => messageId).toSorted()
       expect(await idsOf({ value: hexOf('uvwxyz') })).toEqual(['a', 'b'])

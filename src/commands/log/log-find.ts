@@ -57,7 +57,7 @@ async function messagesWith(
   const value = hashedValue(config, sought)
   if (value === undefined) return []
   const ids = new Set<string>()
-  for (let cursor: string | undefined; ; ) {
+  for (let cursor: string | undefined; ;) {
     const page = await query.search({ fromMs: 0, toMs: Infinity, value }, { limit: 1_000, cursor })
     for (const { messageId } of page.records) if (ids.size < mostMessages) ids.add(messageId)
     cursor = page.cursor
@@ -77,8 +77,7 @@ async function linesOf(
 ): Promise<readonly string[]> {
   const messageId = records[0]?.messageId ?? ''
   const payloads = withPayload ? await readPayloads(config, log, messageId, originsOf(records)) : []
-  if (isJson)
-    return [...records, ...payloads.map(shownPayload)].map((one) => JSON.stringify(one))
+  if (isJson) return [...records, ...payloads.map(shownPayload)].map((one) => JSON.stringify(one))
   const turns = withPayload && isAnyInQueue(records) ? await readTurns(config, log) : undefined
   const [first] = records
   const about = `Message ${plain(messageId)}: ${plain(first?.messageType ?? '')} of source ${plain(first?.source ?? '')}`

@@ -38,8 +38,9 @@ function Found({ q }: { q: string }) {
         {hasNoMessage ? (
           <Empty title="The delivery log has no message with this id.">
             It may be older than the log, or still be in its source. Or search for it as a{' '}
-            <a href={urlOf('find', { user: q })}>user</a>, or as a <a href={urlOf('find', { value: q, hours: '168' })}>value</a>{' '}
-            such as an order number: this is written to the audit trail.
+            <a href={urlOf('find', { user: q })}>user</a>, or as a{' '}
+            <a href={urlOf('find', { value: q, hours: '168' })}>value</a> such as an order number: this is
+            written to the audit trail.
           </Empty>
         ) : (
           <NotYet asked={message.value} />

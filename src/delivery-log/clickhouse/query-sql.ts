@@ -124,8 +124,8 @@ function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
   const time = timeSql(filter)
   for (const one of time.sql) where.add(one, time.params)
   for (const name of sameColumns) {
-    const value = filter[name]
-    if (value !== undefined) where.add(`${name} = {${name}:String}`, { [name]: value })
+    const wanted = filter[name]
+    if (wanted !== undefined) where.add(`${name} = {${name}:String}`, { [name]: wanted })
   }
   if (destinations !== undefined) where.add('destination IN {destinations:Array(String)}', { destinations })
   if (messageId !== undefined) where.add('message_id = {messageId:String}', { messageId })

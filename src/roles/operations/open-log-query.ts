@@ -36,7 +36,9 @@ export function hashedUser(config: Config, userId: string): string | undefined {
   return hash === undefined ? undefined : hexOfHash(hash, userId)
 }
 
-/** Returns the hash that the delivery log has in place of an indexed value, as `hashedUser` does for users. */
+/**
+ * Returns the hash that the delivery log has in place of an indexed value, as `hashedUser` does for users.
+ */
 export function hashedValue(config: Config, value: string): string | undefined {
   const hash = valueHashOf(config)
   return hash === undefined ? undefined : hexOfHash(hash, value)

@@ -104,7 +104,7 @@ test('the indexed values of each record follow the block, and readers that do no
 
 test('a block whose values are damaged fails, or has none', () => {
   const block = write([stateOf({ values: 'abcdef' }), stateOf({ values: 'ghijkl' })])
-  for (const at of [block.length - 5, block.length - 4, block.length - 6 - 7, block.length - 6 - 14]) {
+  for (const at of [5, 4, 12, 19].map((fromEnd) => block.length - fromEnd)) {
     const damaged = Buffer.from(block)
     damaged[at] = 0xff
     expect(() => readBlock(damaged, 0)).toThrow(RangeError)

@@ -15,9 +15,16 @@ function indexed(paths: readonly string[], message: object): string[] {
 }
 
 test('texts and numbers of the chosen fields are indexed, each once', () => {
-  const message = { event: 'E', properties: { orderId: 4711, order: { ref: 'A-1' }, total: 30 }, messageId: '4711' }
+  const message = {
+    event: 'E',
+    properties: { orderId: 4711, order: { ref: 'A-1' }, total: 30 },
+    messageId: '4711',
+  }
   expect(indexed(['properties.orderId'], message)).toEqual(['4711'])
-  expect(indexed(['properties.order.ref', 'messageId', 'properties.orderId'], message)).toEqual(['A-1', '4711'])
+  expect(indexed(['properties.order.ref', 'messageId', 'properties.orderId'], message)).toEqual([
+    'A-1',
+    '4711',
+  ])
   expect(indexed(['properties["odd.name"]'], { properties: { 'odd.name': 'x' } })).toEqual(['x'])
 })
 
@@ -35,7 +42,9 @@ test('what is absent, empty, an object, a truth value or too long is not indexed
 
 test('a message has no more values than the limit', () => {
   const products = Array.from({ length: 100 }, (_, sku) => ({ sku }))
-  expect(indexed(['properties.products.sku'], { properties: { products } })).toHaveLength(indexedLimits.values)
+  expect(indexed(['properties.products.sku'], { properties: { products } })).toHaveLength(
+    indexedLimits.values,
+  )
 })
 
 test('a body is read once, and a body without the names is not read at all', () => {

@@ -72,7 +72,7 @@ test('no secret of a workspace is in the catalog or in a note', () => {
   for (const secret of variables.values()) expect(shown).not.toContain(secret)
 })
 
-test("a trigger and a body in mapping-kit are taken over, and the default body is the message", () => {
+test('a trigger and a body in mapping-kit are taken over, and the default body is the message', () => {
   const body = { total: { '@path': '$.properties.total' } }
   expect(mapping({ url: 'https://crm.example/h', data: body }).destination).toMatchObject({
     mappings: [{ condition: 'type == "track"', body }],
@@ -111,19 +111,25 @@ test('fixed headers are those of the hook, made ones those of the mapping, and s
 })
 
 test.each([
-  ['another host for each message', { url: { '@path': '$.properties.url' } }, 'write a destination for each host'],
+  [
+    'another host for each message',
+    { url: { '@path': '$.properties.url' } },
+    'write a destination for each host',
+  ],
   ['a host of the message', { url: { '@template': 'https://{{a}}/h' } }, 'write a destination for each host'],
   ['a method without a body', { url: 'https://a.example', method: 'GET' }, 'use POST, PUT or PATCH'],
   ['headers of the message', { url: 'https://a.example', headers: { '@path': '$.h' } }, 'name each header'],
-  ['another type of body', { url: 'https://a.example', headers: { 'content-type': 'text/xml' } }, 'send JSON'],
+  [
+    'another type of body',
+    { url: 'https://a.example', headers: { 'content-type': 'text/xml' } },
+    'send JSON',
+  ],
   ['@liquid', { url: 'https://a.example', data: { x: { '@liquid': '{{ a }}' } } }, 'use one of @path'],
   ['a port of mail', { url: 'https://a.example:25/' }, 'listen on another port'],
 ])('a mapping with %s is left out by name, with the way', (_what, settings, way) => {
   const { destination, notes } = mapping(settings)
   expect(destination).toBeUndefined()
-  expect(notes).toEqual([
-    expect.stringMatching(/^left out: mapping "Orders" of destination "crm": .+; /),
-  ])
+  expect(notes).toEqual([expect.stringMatching(/^left out: mapping "Orders" of destination "crm": .+; /)])
   expect(notes[0]).toContain(way)
 })
 
@@ -188,8 +194,14 @@ test('filters of a destination become its filter and the fields that its mapping
     filter: { condition: expect.stringContaining('properties.total > 1') },
   })
   const sample = filter({ type: 'SAMPLE', percent: 0.25, path: 'userId' })
-  expect(classic(oneHook, [sample])).toMatchObject({ destination: { filter: { sample: { percent: 25 } } }, notes: [] })
-  const block = filter({ type: 'DROP_PROPERTIES', fields: { context: { fields: ['ip'] }, 'properties.card': ['no'] } })
+  expect(classic(oneHook, [sample])).toMatchObject({
+    destination: { filter: { sample: { percent: 25 } } },
+    notes: [],
+  })
+  const block = filter({
+    type: 'DROP_PROPERTIES',
+    fields: { context: { fields: ['ip'] }, 'properties.card': ['no'] },
+  })
   expect(classic(oneHook, [block]).destination).toMatchObject({
     mappings: [{ block: ['context.ip', 'properties.card.no'] }],
   })
