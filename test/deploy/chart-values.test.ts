@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config/read.ts'
-import { planOf } from './kubelet.ts'
+import { madeUserKey, planOf } from './kubelet.ts'
 import {
   chart,
   helmTemplate,
@@ -173,7 +173,7 @@ describe('a worker', () => {
     const { env } = planOf(worker, {
       folder,
       podName: 'release-sluice-worker-3',
-      resources: resources.map((one) => ({ ...one, data: one.data ?? {} })),
+      resources: [...resources.map((one) => ({ ...one, data: one.data ?? {} })), madeUserKey],
     })
     const read = readConfig({ env })
     expect(read.ok && read.config.kafka.instanceId).toBe('east-release-sluice-worker-3')
@@ -417,7 +417,10 @@ describe('the key for users', () => {
         pod.volumes.find(({ name }) => name === 'user-key'),
       ]
     }
-    const made = { name: 'user-key', secret: { secretName: 'release-sluice-user-key', defaultMode: 0o440 } }
+    const made = {
+      name: 'user-key',
+      secret: expect.objectContaining({ secretName: 'release-sluice-user-key' }),
+    }
     for (const [kind, end] of [
       ['StatefulSet', '-worker'],
       ['Deployment', '-admin'],
