@@ -55,6 +55,7 @@ test('a page that names only what exists has no fault', () => {
         '`npm run check`, `npm run bench -- worker`, `npx sluice worker --processes 4`, `http.port`, `catalog.yaml`',
         '`sluice_up`, `sluice_wait_…`, sluice:rate:5m, `SLUICE_HTTP_PORT`, `src/kafka/group/claim.ts`, `kafka/group/claim.ts`',
         block('KAFKA_BROKERS=x npx sluice topics apply \\\n  --topics-check warn\nsluice --version'),
+        'Outside of a checkout: `npx @OWNER/sluice`.',
         block('helm install sluice deploy --set a=b'),
       ].join('\n'),
     ).filter((fault) => !fault.includes('deploy')),
@@ -87,7 +88,7 @@ test.each([
   ],
   [
     'a flag',
-    block('x\nnpx sluice worker --gone 4'),
+    block('x\nsluice worker --gone 4'),
     "docs/page.md:3 names --gone, which `sluice worker` doesn't take",
   ],
   [
@@ -135,6 +136,11 @@ test.each([
     '`sluice help gone`',
     'docs/page.md:1 names `sluice help gone`, but there is no such command',
   ],
+  [
+    'a package of ours by the name that npx takes',
+    'Run `npx\nsluice worker`.',
+    'docs/page.md:1 says npx sluice, which runs a package of somebody else outside of a checkout: write sluice',
+  ],
   ['a path', '`src/gone.ts`', "docs/page.md:1 names src/gone.ts, which doesn't exist"],
   ['a path of the drill', '`drill/gone.ts`', "docs/page.md:1 names drill/gone.ts, which doesn't exist"],
   ['a path within src', '`kafka/gone.ts`', "docs/page.md:1 names kafka/gone.ts, which doesn't exist"],
@@ -154,12 +160,14 @@ test('what a program or a template tells people to run is checked too', () => {
   const text = [
     "say('run `sluice topics gone`')",
     'say("then: sluice worker --gone")',
+    'say(`try: ${sluice} topics gone`)',
     'command: sluice topics apply --topics-check warn',
     'throw new Error(`sluice needs Node; the log of sluice worker has it`)',
   ].join('\n')
   expect(spokenFaults({ file: 'src/say.ts', text }, facts)).toEqual([
     'src/say.ts:1 names `sluice topics gone`, but there is no such command',
     "src/say.ts:2 names --gone, which `sluice worker` doesn't take",
+    'src/say.ts:3 names `sluice topics gone`, but there is no such command',
   ])
 })
 
