@@ -1,0 +1,30 @@
+import { appendFileSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
+import { afterAll, expect } from 'vitest'
+import { patternOf, readShown } from '../../scripts/log-lines/shown-lines.ts'
+import { takeLines } from './emitted-lines.ts'
+
+/**
+ * Fails a test file that doesn't show a line of the log which `scripts/log-lines/shown.yaml` says that it shows. Looks
+ * only if all tests of the file have run, and passed. `TEST_LOG_LINES=FILE` adds what each test file shows to a file.
+ */
+const root = resolve(import.meta.dirname, '../..')
+const { shown } = readShown(root)
+
+// This hook runs last. Hooks of a test file run before hooks that were registered earlier, like this one.
+afterAll((_context, suite) => {
+  const file = relative(root, suite.file.filepath)
+  const lines = [...takeLines()]
+  const { TEST_LOG_LINES: record } = process.env
+  if (record !== undefined)
+    appendFileSync(record, lines.map((line) => `${JSON.stringify({ file, line })}\n`).join(''))
+  if (!suite.tasks.every(hasPassed)) return
+  const missing = (shown[file] ?? []).filter((line) => !lines.some((one) => patternOf(line).test(one)))
+  expect(missing, `${file} no longer shows these lines of the log: see scripts/log-lines/shown.yaml`).toEqual([])
+})
+
+type Task = Parameters<Parameters<typeof afterAll>[0]>[1]['tasks'][number]
+
+function hasPassed(task: Task): boolean {
+  return task.type === 'suite' ? task.tasks.every(hasPassed) : task.result?.state === 'pass'
+}
