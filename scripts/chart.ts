@@ -134,7 +134,7 @@ const introduction = `# Sluice on Kubernetes
 
 Generated from the comments of \`values.yaml\` by \`npm run generate\`.
 
-This chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster, Kubernetes 1.31 or later, and Helm 3.17 or later. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
+This page is for operators who run Sluice on Kubernetes. The chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster, Kubernetes 1.31 or later, and Helm 3.17 or later. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
 a Job creates the topics and corrects their settings.
 
 \`\`\`

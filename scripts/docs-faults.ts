@@ -75,6 +75,14 @@ function strangerFault(text: string): string | undefined {
     : undefined
 }
 
+/** Returns a fault for a page whose first hundred words don't say whom it is for. */
+export function readerFaults({ file, text }: Page): string[] {
+  const words = text.replaceAll(/^ *```[^]*?^ *```$/gm, '').split(/\s+/).slice(0, 100).join(' ')
+  return /\b(is|are) (also )?for\b/.test(words)
+    ? []
+    : [`${file}:1 doesn't say in its first hundred words whom it is for: add "This page is for …"`]
+}
+
 /** A page in a folder of `src` names files of this folder as `lanes/breaker.ts`. */
 function factsFor(file: string, facts: DocFacts): DocFacts {
   const folder = posix.dirname(file)

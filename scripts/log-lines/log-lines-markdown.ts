@@ -49,7 +49,7 @@ const headings = {
 
 const intro = `# Lines of the log
 
-For operators: what each line of Sluice's log means, and what to do about it. Generated from the code and from
+This page is for operators: what each line of Sluice's log means, and what to do about it. Generated from the code and from
 \`${meaningsFile}\` by \`npm run generate\`.
 
 A line is a JSON object. \`msg\` is the text below, \`level\` its level, and the other fields say what it is about:

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decisionFaults } from '../../../scripts/decisions.ts'
-import { docFaults, type DocFacts, spokenFaults } from '../../../scripts/docs-faults.ts'
+import { docFaults, type DocFacts, readerFaults, spokenFaults } from '../../../scripts/docs-faults.ts'
 import { anchorsOf } from '../../../scripts/markdown-page.ts'
 import { diagramFault } from '../../../scripts/mermaid.ts'
 
@@ -169,6 +169,14 @@ test('what a program or a template tells people to run is checked too', () => {
     "src/say.ts:2 names --gone, which `sluice worker` doesn't take",
     'src/say.ts:3 names `sluice topics gone`, but there is no such command',
   ])
+})
+
+test('a page says in its first hundred words whom it is for, outside of code', () => {
+  const about = (text: string) => readerFaults({ file: 'docs/page.md', text }).length
+  expect(about('# Page\n\nThis page is for operators.\n')).toBe(0)
+  expect(about('# Page\n\nIt says how.\n')).toBe(1)
+  expect(about(`# Page\n\n${block('this is for code')}`)).toBe(1)
+  expect(about(`# Page\n\n${'word '.repeat(100)}This page is for operators.\n`)).toBe(1)
 })
 
 test('an anchor is what GitHub makes of a heading', () => {
