@@ -58,6 +58,8 @@ type Outcome = {
   readonly says?: RegExp
   /** It runs until somebody stops it. It has started when it says this. */
   readonly until?: RegExp
+  /** It asks a question, which a person at a terminal answers with yes. */
+  readonly asks?: true
   /** Variables that it gets beside those of the folder. */
   readonly env?: () => NodeJS.ProcessEnv
 }
@@ -70,6 +72,9 @@ const outcomes: readonly Outcome[] = [
   { command: /^(npx )?sluice admin\b(?! token)/, until: /admin started/, env: withKafka },
   { command: /sluice listen\b/, until: /Listening to/ },
   { command: /^sluice log tail\b/, until: /destination/ },
+  { command: /^sluice catalog (import (?!.*--(dry-run|yes))|undo|restore (?!-)|accept)/, asks: true },
+  { command: /^sluice apply /, asks: true },
+  { command: /^sluice destinations drop (?!.*--dry-run)/, asks: true },
   // The search of the last hour may find nothing.
   { command: /^sluice log (search|scan)\b/, codes: [0, 3] },
 ]
@@ -82,7 +87,7 @@ test.each(allCommands.filter((command) => reasonOf(command) === undefined).map((
     )
     const text = [...command.before, command.text].map(here).join('\n')
     const { code, said } = await (outcome?.until === undefined
-      ? run(text, outcome?.env?.())
+      ? (outcome?.asks ? runAndAgree : run)(text, outcome?.env?.())
       : runUntil(text, outcome.until, outcome.env?.()))
     expect(outcome?.codes ?? [0], `it said: ${said}`).toContain(code)
     if (outcome?.says !== undefined) expect(said).toMatch(outcome.says)
@@ -199,15 +204,21 @@ function writeFiles(): void {
 
 type Ended = { code: number | string | null; said: string }
 
-function run(command: string, more: NodeJS.ProcessEnv = {}): Promise<Ended> {
+function run(command: string, more: NodeJS.ProcessEnv = {}, input = ''): Promise<Ended> {
   return new Promise((done) => {
     const options = { cwd: folder, env: { ...env, ...more }, timeout: endsWithinMs }
     const child = execFile('bash', ['-c', command], options, (error, stdout, stderr) =>
       done({ code: error === null ? 0 : (error.code ?? 'killed'), said: stdout + stderr }),
     )
-    // Questions are answered with yes, as on a terminal.
-    child.stdin?.end('yes\n')
+    child.stdin?.end(input)
   })
+}
+
+/** Runs a command at a terminal, and answers its question with yes. */
+function runAndAgree(command: string, more: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const file = join(folder, 'command.sh')
+  writeFileSync(file, command)
+  return run(`script -qec 'bash ${file}' /dev/null`, { TERM: 'xterm', ...more }, 'yes\n')
 }
 
 /** Runs a command until it says something, stops it as Ctrl-C does, and returns its exit code. */
