@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
-import { afterAll, expect } from 'vitest'
+import { afterAll, expect, type RunnerTask } from 'vitest'
 import { patternOf, readShown } from '../../scripts/log-lines/shown-lines.ts'
 import { takeLines } from './emitted-lines.ts'
 
@@ -23,8 +23,6 @@ afterAll((_context, suite) => {
   expect(missing, `${file} no longer shows these lines of the log: see scripts/log-lines/shown.yaml`).toEqual([])
 })
 
-type Task = Parameters<Parameters<typeof afterAll>[0]>[1]['tasks'][number]
-
-function hasPassed(task: Task): boolean {
+function hasPassed(task: RunnerTask): boolean {
   return task.type === 'suite' ? task.tasks.every(hasPassed) : task.result?.state === 'pass'
 }
