@@ -44,3 +44,18 @@ export function namelessBlocks({ file, text }: Page): string[] {
     .filter((block) => block.language === '' && !isShell(block))
     .map(({ line }) => `${file}:${line} has a block without a language: write \`sh\`, \`text\`, \`http\` or \`json\` after \`\`\``)
 }
+
+/** Finds the examples in the help texts of a program. What follows three spaces says what the example does. */
+export function examplesOf({ file, text }: Page): PageCommand[] {
+  return [...text.matchAll(/^Examples:\n((?: {2}.*\n)+)/gm)].flatMap(({ 1: lines = '', index }) => {
+    const first = text.slice(0, index).split('\n').length + 1
+    return lines.split('\n').flatMap((line, at) => {
+      const command = line
+        .replace(/`,?$/, '')
+        .replaceAll(/\\(.)/g, '$1')
+        .trim()
+        .replace(/ {3,}.*$/, '')
+      return command.startsWith('sluice ') ? [{ file, line: first + at, text: command, before: [] }] : []
+    })
+  })
+}

@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { commandsOf, type PageCommand } from '../../scripts/page-commands.ts'
+import { commandsOf, examplesOf, type PageCommand } from '../../scripts/page-commands.ts'
 
-/** The commands of the pages, and which of them the test of pages can't run. */
+/** The commands of the pages and of the help, and which of them the test of pages can't run. */
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, '../..')
 type Need = 'docker' | 'kubernetes' | 'cloud' | 'elsewhere'
 
 type Unrun = {
-  /** The page. `undefined`: each page. */
+  /** The page, or the file of a help text. `undefined`: each of them. */
   readonly file?: string
   readonly command: RegExp
   readonly needs: Need
@@ -34,10 +34,11 @@ export const unrun: readonly Unrun[] = [
   { command: /--reset-offsets/, needs: 'elsewhere', by: 'test/fault/disaster.test.ts' },
   { command: /^sluice topics grow (?!.*--dry-run)/, needs: 'elsewhere', by: 'test/fault/topics-grow.test.ts' },
   {
-    command: /^sluice log ddl --apply/,
+    command: /^sluice log ddl (--apply|\|)/,
     needs: 'elsewhere',
     by: 'test/clients/delivery-log-clickhouse.test.ts',
   },
+  { command: /^sluice audience (sync|change) (-|<)/, needs: 'elsewhere', by: 'test/integration/producers/audience-sync.test.ts' },
 ]
 
 /** The pages whose commands are run. */
@@ -47,9 +48,12 @@ export function readPage(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-export const allCommands: readonly PageCommand[] = pages.flatMap((file) =>
-  commandsOf({ file, text: readPage(file) }),
-)
+export const allCommands: readonly PageCommand[] = [
+  ...pages.flatMap((file) => commandsOf({ file, text: readPage(file) })),
+  ...globSync('src/commands/**/*.ts', { cwd: root })
+    .toSorted()
+    .flatMap((file) => examplesOf({ file, text: readPage(file) })),
+]
 
 /** Returns why the test of pages doesn't run a command. `undefined`: it runs it. */
 export function reasonOf({ file, text }: PageCommand): Unrun | undefined {

@@ -13,7 +13,7 @@ import { startUp, type Up } from '../up-process.ts'
 import type { PageCommand } from '../../../scripts/page-commands.ts'
 
 /**
- * Runs the commands of README.md and of the pages in docs, one after the other, in the folder of a `sluice up` that
+ * Runs the commands of README.md, of the pages in docs and of the help, one after the other, in the folder of a `sluice up` that
  * has what the pages speak of: the destinations crm and erp, a message order-4711, and so on. Only hosts, ports and
  * ids differ. `test/support/page-commands.ts` says which commands aren't run, and why.
  */
@@ -36,6 +36,8 @@ beforeAll(async () => {
   env = environment()
   writeFiles()
   expect(await run('sluice catalog import catalog.yaml --yes')).toMatchObject({ code: 0 })
+  // The newest change, which a page undoes.
+  expect(await run('sluice destinations pause billing')).toMatchObject({ code: 0 })
   await until('a message can be sent', async () => (await run(here(trackOrder))).code === 0)
   await until('it is in the delivery log', async () => (await run('sluice log find order-4711')).code === 0)
 }, 300_000)
@@ -100,10 +102,11 @@ function titleOf({ file, line, text }: PageCommand): string {
 }
 
 /** Ids that commands have shown. Pages show ids of their own in later commands. */
-const shown = { replay: '', revision: '' }
+const shown = { replay: '', revision: '', writeKey: '' }
 
 function remember(said: string): void {
   shown.replay = /\b\d{8}-\d{6}-[0-9a-f]{6}\b/.exec(said)?.[0] ?? shown.replay
+  shown.writeKey = /\bwk_[\w-]+/.exec(said)?.[0] ?? shown.writeKey
   shown.revision = /^ *(\d{5,}) /m.exec(said)?.[1] ?? shown.revision
 }
 
@@ -121,6 +124,10 @@ function here(command: string): string {
     .replaceAll('/etc/', `${folder}/etc/`)
     .replaceAll('20260723-151500-3f9a2c', shown.replay)
     .replaceAll('1785317403', shown.revision)
+    .replaceAll('wk_4Hq8', shown.writeKey)
+    // Ends of tokens, which are in the future.
+    .replaceAll(/(?<=(?:--expires |"expiresAt":")\d*)20\d\d(?=-)/g, '2999')
+    .replaceAll('MESSAGE_ID', 'order-4711')
 }
 
 function origin(part: 'admin' | 'metrics'): string {
@@ -150,6 +157,7 @@ function environment(): NodeJS.ProcessEnv {
     PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
     HOME: folder,
     TOKEN: readFileSync(join(folder, '.sluice/admin-token'), 'utf8').trim(),
+    EDITOR: 'true',
     SHOP_SERVER_KEY: 'shop-server-key-1',
     PERSONAS_SERVER_KEY: 'personas-server-key-1',
   }
@@ -174,8 +182,13 @@ function writeCommands(): void {
 /** Writes the files that the pages name. */
 function writeFiles(): void {
   const message = { type: 'track', messageId: 'm1', userId: 'u1', event: 'Order Completed', properties: { total: 200 } }
-  const hook = (path: string) => [{ url: receiver.url(path) }]
-  const of = (id: string, more: object = {}) => ({ id, sources: ['shop'], hooks: hook(`/${id}`), ...more })
+  const of = (id: string, more: object = {}) => ({ id, sources: ['shop'], hooks: [{ url: receiver.url(`/${id}`) }], ...more })
+  const crm = of('crm', {
+    sources: ['shop', 'personas'],
+    sharedSecret: 'change-me',
+    signing: { ed25519: [newSigningKey()] },
+    hooks: [{ id: 'primary', url: receiver.url('/crm') }],
+  })
   const acme = of('acme-shop', { labels: { tenant: 'acme' } })
   const catalog = {
     sources: [
@@ -184,7 +197,7 @@ function writeFiles(): void {
       { id: 'personas', serverKeys: ['personas-server-key-1'] },
     ],
     destinations: [
-      of('crm', { sources: ['shop', 'personas'], sharedSecret: 'change-me', signing: { ed25519: [newSigningKey()] } }),
+      crm,
       ...['erp', 'billing', 'warehouse', 'my-service'].map((id) => of(id)),
       acme,
     ],
@@ -192,13 +205,18 @@ function writeFiles(): void {
   const files: Readonly<Record<string, string>> = {
     'catalog.yaml': stringify(catalog),
     'old.yaml': stringify(catalog),
+    'catalog.yaml.old': stringify(catalog),
+    'crm.yaml': stringify(crm),
     'acme/acme-shop.yaml': stringify(acme),
+    'destinations/acme-shop.yaml': stringify(acme),
+    'one-message.json': JSON.stringify(message),
+    'private.key': newSigningKey(),
     'messages.ndjson': `${JSON.stringify(message)}\n`,
     'message.json': JSON.stringify(message),
     'vips.csv': 'u1\nu2\nu3\n',
     '.config/sluice/token': env['TOKEN'] ?? '',
   }
-  for (const name of ['etc/sluice', 'acme', '.config/sluice']) mkdirSync(join(folder, name), { recursive: true })
+  for (const name of ['etc/sluice', 'acme', 'destinations', '.config/sluice']) mkdirSync(join(folder, name), { recursive: true })
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { commandsOf, namelessBlocks } from '../../../scripts/page-commands.ts'
+import { commandsOf, examplesOf, namelessBlocks } from '../../../scripts/page-commands.ts'
 import { allCommands, pages, readPage, unrun } from '../../support/page-commands.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -28,6 +28,14 @@ test('a command knows what its block has set before', () => {
   const block = '```sh\nexport A=1\nf() { sluice config "$1"; }\nsluice status\nf kafka\n```\n'
   const commands = commandsOf({ file: 'docs/page.md', text: block })
   expect(commands.at(-1)?.before).toEqual(['export A=1', 'f() { sluice config "$1"; }'])
+})
+
+test('an example of a help text ends where its explanation begins', () => {
+  const text = ['const help = `', 'Examples:', "  sluice send '{\\`a\\`}'", '  echo x |', '  sluice up      all in one`,', ''].join('\n')
+  expect(examplesOf({ file: 'src/commands/x.ts', text }).map(({ text: command, line }) => [line, command])).toEqual([
+    [3, "sluice send '{`a`}'"],
+    [5, 'sluice up'],
+  ])
 })
 
 test('each block of the pages has a language, or is of commands', () => {
