@@ -154,17 +154,16 @@ function fileFaults(folder: string, names: ReleaseNames, version: string): reado
     const [sha256, file = ''] = line.split('  ')
     return digest(readFileSync(join(folder, file))) !== sha256
   })
+  if (changed.length > 0)
+    return changed.map((line) => `SHA256SUMS: the file has changed since: ${line.split('  ')[1]}`)
   const held = [
     run('tar', ['-xOzf', join(folder, `sluice-${version}.tgz`), 'package/package.json']),
     run('tar', ['-xOzf', join(folder, `sluice-chart-${version}.tgz`), 'sluice/values.yaml']),
   ].join('\n')
   const wanted = [`"name": "${names.package}"`, ...(names.image === undefined ? [] : [`repository: ${names.image}\n`])]
-  return [
-    ...changed.map((line) => `SHA256SUMS: the file has changed since: ${line.split('  ')[1]}`),
-    ...wanted
-      .filter((text) => !held.includes(text))
-      .map((text) => `the files were made without ${text.trim()}: make them with this owner and registry`),
-  ]
+  return wanted
+    .filter((text) => !held.includes(text))
+    .map((text) => `the files were made without ${text.trim()}: make them with this owner and registry`)
 }
 
 /** Pushes parts of a release, one after the other. */
