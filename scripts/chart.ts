@@ -146,7 +146,7 @@ helm install sluice deploy/helm/sluice --namespace sluice \\
   --set catalog.volume.secret.secretName=sluice-catalog
 \`\`\`
 
-If a release has published the image and this chart (docs/releasing.md), you need not build the image. Leave out the first line, set \`image.repository\` to the release's image, and install the chart from \`oci://…/sluice\`.
+If a release has published the image and this chart (docs/releasing.md), you need not build the image. Leave out the first line and \`image.repository\`, and install the chart from \`oci://REGISTRY/OWNER/charts/sluice\`: it names the release's image.
 
 ## What to know
 
