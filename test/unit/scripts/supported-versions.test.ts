@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { kafkaVersion } from '../../../src/development/jars.ts'
+import { supportedKafka } from '../../../src/topics/broker-versions.ts'
 import { kubernetesVersions } from '../../deploy/tools.ts'
 
 /** Tests of the table "Supported versions" of SECURITY.md: what it names is what the tests run with. */
@@ -21,9 +22,10 @@ const table = read('SECURITY.md').split('## Supported versions')[1]?.split('\n##
 test('Node and Kafka are those of the tests', () => {
   const { engines }: { engines: { node: string } } = JSON.parse(read('package.json'))
   expect(table).toContain(`Node.js ${engines.node.replace('>=', '')};`)
-  const [, oldest = ''] = /const oldest = '([\d.]+)'/.exec(read('test/fault/oldest-broker.test.ts')) ?? []
-  expect(table).toContain(`Apache Kafka ${minorOf(oldest)} to ${minorOf(kafkaVersion)} `)
-  expect(read('docs/kafka.md')).toContain(`tests run on ${oldest} and ${kafkaVersion}`)
+  const { oldest, newest } = supportedKafka
+  expect(minorOf(kafkaVersion)).toBe(newest)
+  expect(table).toContain(`Apache Kafka ${oldest} to ${newest} `)
+  expect(read('docs/kafka.md')).toContain(`tests run on ${oldest}.2 and ${kafkaVersion}`)
 })
 
 test('Kubernetes and Helm are those that the chart is checked against', () => {
