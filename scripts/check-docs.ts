@@ -102,7 +102,13 @@ function indexFaults(): string[] {
 
 /** Pages that people come to from outside of the code. */
 function hasReaders(file: string): boolean {
-  const others = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'deploy/runbooks/README.md', 'deploy/helm/sluice/README.md']
+  const others = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'deploy/runbooks/README.md',
+    'deploy/helm/sluice/README.md',
+  ]
   return /^(docs|clients\/[^/]+)\/[^/]+\.md$/.test(file) || others.includes(file)
 }
 

@@ -77,7 +77,11 @@ function strangerFault(text: string): string | undefined {
 
 /** Returns a fault for a page whose first hundred words don't say whom it is for. */
 export function readerFaults({ file, text }: Page): string[] {
-  const words = text.replaceAll(/^ *```[^]*?^ *```$/gm, '').split(/\s+/).slice(0, 100).join(' ')
+  const words = text
+    .replaceAll(/^ *```[^]*?^ *```$/gm, '')
+    .split(/\s+/)
+    .slice(0, 100)
+    .join(' ')
   return /\b(is|are) (also )?for\b/.test(words)
     ? []
     : [`${file}:1 doesn't say in its first hundred words whom it is for: add "This page is for …"`]

@@ -69,5 +69,7 @@ export function spokenCalls(row: string, { program }: DocFacts): string[] {
     'g',
   )
   const quoted = /(?<=\x60)sluice ([a-z][^\x60\\;|&<>)(:,]*)(?=\\?\x60)/g
-  return [...new Set([...said.matchAll(spoken), ...said.matchAll(quoted)].map(([, rest = '']) => rest.trim()))]
+  return [
+    ...new Set([...said.matchAll(spoken), ...said.matchAll(quoted)].map(([, rest = '']) => rest.trim())),
+  ]
 }

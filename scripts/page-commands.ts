@@ -42,7 +42,10 @@ function isRemembered(command: string): boolean {
 export function namelessBlocks({ file, text }: Page): string[] {
   return blocksOf(text)
     .filter((block) => block.language === '' && !isShell(block))
-    .map(({ line }) => `${file}:${line} has a block without a language: write \`sh\`, \`text\`, \`http\` or \`json\` after \`\`\``)
+    .map(
+      ({ line }) =>
+        `${file}:${line} has a block without a language: write \`sh\`, \`text\`, \`http\` or \`json\` after \`\`\``,
+    )
 }
 
 /** Finds the examples in the help texts of a program. What follows three spaces says what the example does. */

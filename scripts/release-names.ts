@@ -29,7 +29,9 @@ export function publisherFaults({ owner, registry }: Publisher): readonly string
   if (owner !== '' && !/^[a-z\d]+(-[a-z\d]+)*$/i.test(owner))
     faults.push(`RELEASE_OWNER is ${owner}: expected letters, digits and single hyphens, such as acme`)
   if (registry !== '' && !/^[a-z\d.-]+(:\d+)?$/i.test(registry))
-    faults.push(`RELEASE_REGISTRY is ${registry}: expected HOST or HOST:PORT, without https:// and without a path`)
+    faults.push(
+      `RELEASE_REGISTRY is ${registry}: expected HOST or HOST:PORT, without https:// and without a path`,
+    )
   return faults
 }
 

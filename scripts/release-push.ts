@@ -44,9 +44,14 @@ export function partsOf(text: string): readonly Part[] | undefined {
 }
 
 /** Returns why these parts can't be pushed, each with what to do. */
-export function pushFaults(wanted: readonly Part[], { package: name, image }: ReleaseNames): readonly string[] {
+export function pushFaults(
+  wanted: readonly Part[],
+  { package: name, image }: ReleaseNames,
+): readonly string[] {
   if (name === undefined)
-    return ['RELEASE_OWNER is not set: set it to the name of who publishes, such as acme, and make the release with it']
+    return [
+      'RELEASE_OWNER is not set: set it to the name of who publishes, such as acme, and make the release with it',
+    ]
   return image === undefined && wanted.some((part) => part !== 'package')
     ? ['RELEASE_REGISTRY is not set: set it to the registry of image and chart, as HOST or HOST:PORT']
     : []
@@ -90,7 +95,12 @@ function tagOf({ names, version }: Push): string {
 }
 
 function buildArgsOf({ commit, date, version, names, buildArgs }: Push): readonly string[] {
-  const told = { BUILD_COMMIT: commit, BUILD_DATE: date, BUILD_VERSION: version, BUILD_SOURCE: names.repository }
+  const told = {
+    BUILD_COMMIT: commit,
+    BUILD_DATE: date,
+    BUILD_VERSION: version,
+    BUILD_SOURCE: names.repository,
+  }
   const all = [...Object.entries(told).map(([name, value]) => `${name}=${value}`), ...buildArgs]
   return all.flatMap((one) => ['--build-arg', one])
 }

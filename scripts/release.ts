@@ -124,9 +124,11 @@ function publication(): Publication {
   const names = namesOf(publisher)
   const wanted = flags.push === undefined ? [] : partsOf(flags.push)
   const faults = [...publisherFaults(publisher)]
-  if (wanted === undefined) faults.push('--push takes all, or some of image, chart and package, separated by commas')
+  if (wanted === undefined)
+    faults.push('--push takes all, or some of image, chart and package, separated by commas')
   else if (wanted.length > 0) faults.push(...pushFaults(wanted, names))
-  if (builders.every((builder) => builder !== flags.builder)) faults.push(`--builder takes ${builders.join(' or ')}`)
+  if (builders.every((builder) => builder !== flags.builder))
+    faults.push(`--builder takes ${builders.join(' or ')}`)
   return { names, wanted: wanted ?? [], faults }
 }
 
@@ -144,7 +146,8 @@ function pushFiles(folder: string): void {
 
 /** Returns what is wrong with the files of a folder: they must be whole, of this version, and have these names. */
 function fileFaults(folder: string, names: ReleaseNames, version: string): readonly string[] {
-  if (!existsSync(join(folder, 'SHA256SUMS'))) return [`${folder} has no SHA256SUMS: it has no files of a release`]
+  if (!existsSync(join(folder, 'SHA256SUMS')))
+    return [`${folder} has no SHA256SUMS: it has no files of a release`]
   const sums = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trimEnd().split('\n')
   const missing = ['sluice', 'sluice-chart']
     .map((name) => `${name}-${version}.tgz`)
@@ -160,7 +163,10 @@ function fileFaults(folder: string, names: ReleaseNames, version: string): reado
     run('tar', ['-xOzf', join(folder, `sluice-${version}.tgz`), 'package/package.json']),
     run('tar', ['-xOzf', join(folder, `sluice-chart-${version}.tgz`), 'sluice/values.yaml']),
   ].join('\n')
-  const wanted = [`"name": "${names.package}"`, ...(names.image === undefined ? [] : [`repository: ${names.image}\n`])]
+  const wanted = [
+    `"name": "${names.package}"`,
+    ...(names.image === undefined ? [] : [`repository: ${names.image}\n`]),
+  ]
   return wanted
     .filter((text) => !held.includes(text))
     .map((text) => `the files were made without ${text.trim()}: make them with this owner and registry`)

@@ -70,14 +70,21 @@ export function shownFaults(
   return [
     ...lines
       .filter((line) => !listed.includes(line) && !isNamedLine(line))
-      .map((line) => `no test shows this line: name it in a test, or add it to ${shownFile}: ${JSON.stringify(line)}`),
-    ...listed.filter((line) => !known.has(line)).map((line) => `no code writes this line: ${JSON.stringify(line)}`),
+      .map(
+        (line) =>
+          `no test shows this line: name it in a test, or add it to ${shownFile}: ${JSON.stringify(line)}`,
+      ),
+    ...listed
+      .filter((line) => !known.has(line))
+      .map((line) => `no code writes this line: ${JSON.stringify(line)}`),
     ...listed
       .filter((line, at) => listed.indexOf(line) !== at)
       .map((line) => `this line is listed twice: ${JSON.stringify(line)}`),
     ...Object.keys(shown)
       .filter((file) => !exists(file))
       .map((file) => `there is no test ${file}`),
-    ...unshown.filter(({ reason }) => !reason).map(({ lines: some }) => `say why no test shows: ${some.join(', ')}`),
+    ...unshown
+      .filter(({ reason }) => !reason)
+      .map(({ lines: some }) => `say why no test shows: ${some.join(', ')}`),
   ]
 }

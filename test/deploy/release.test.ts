@@ -1,6 +1,14 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -183,11 +191,17 @@ test('a release is prepared, tried, made and tagged; its files are whole, and sa
 }, 300_000)
 
 test('nothing is made if it could not be pushed, and the reasons come together', async () => {
-  const { isOk, text } = await releaseAs({ RELEASE_OWNER: '', RELEASE_REGISTRY: 'https://registry' }, '--push', 'all')
+  const { isOk, text } = await releaseAs(
+    { RELEASE_OWNER: '', RELEASE_REGISTRY: 'https://registry' },
+    '--push',
+    'all',
+  )
   expect(isOk).toBe(false)
   expect(text).toContain('RELEASE_OWNER is not set')
   expect(text).toContain('RELEASE_REGISTRY is https://registry: expected HOST or HOST:PORT')
-  expect((await release('--push', 'chart,wheel')).text).toContain('--push takes all, or some of image, chart and package')
+  expect((await release('--push', 'chart,wheel')).text).toContain(
+    '--push takes all, or some of image, chart and package',
+  )
 })
 
 test('a version that the chart does not have is not released', async () => {

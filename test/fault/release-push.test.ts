@@ -74,57 +74,81 @@ function npmHere(): Record<string, string> {
   }
 }
 
-test('a release is pushed, and package, image and chart can be had under the names of its owner', async () => {
-  const pushing = await release(
-    ...['--push', 'all', '--builder', 'buildah', '--platforms', 'linux/amd64', '--plain-http'],
-    ...['--build-arg', 'NODE_IMAGE=localhost/node', '--build-arg', 'BASE_IMAGE=localhost/base-amd64'],
-  )
-  expect(pushing).toMatchObject({ isOk: true })
+test(
+  'a release is pushed, and package, image and chart can be had under the names of its owner',
+  async () => {
+    const pushing = await release(
+      ...['--push', 'all', '--builder', 'buildah', '--platforms', 'linux/amd64', '--plain-http'],
+      ...['--build-arg', 'NODE_IMAGE=localhost/node', '--build-arg', 'BASE_IMAGE=localhost/base-amd64'],
+    )
+    expect(pushing).toMatchObject({ isOk: true })
 
-  const program = await crane()
-  const image = `${images.host}/acme/sluice:9.8.7`
-  const { output: config } = await runTool(program, ['config', '--insecure', image])
-  expect(JSON.parse(config).config.Labels).toMatchObject({
-    'org.opencontainers.image.version': '9.8.7',
-    'org.opencontainers.image.source': 'https://git.example/acme/sluice',
-  })
-  expect(await runTool(program, ['validate', '--insecure', '--remote', image])).toMatchObject({ isOk: true })
+    const program = await crane()
+    const image = `${images.host}/acme/sluice:9.8.7`
+    const { output: config } = await runTool(program, ['config', '--insecure', image])
+    expect(JSON.parse(config).config.Labels).toMatchObject({
+      'org.opencontainers.image.version': '9.8.7',
+      'org.opencontainers.image.source': 'https://git.example/acme/sluice',
+    })
+    expect(await runTool(program, ['validate', '--insecure', '--remote', image])).toMatchObject({
+      isOk: true,
+    })
 
-  const chart = `oci://${images.host}/acme/charts/sluice`
-  const rendered = await runTool(helm, [
-    ...['template', 'sluice', chart, '--version', '9.8.7', '--plain-http'],
-    ...['--set', 'kafka.brokers={kafka:9092}', '--set', 'catalog.volume.secret.secretName=catalog'],
-  ])
-  expect(rendered).toMatchObject({ isOk: true })
-  expect(rendered.output).toContain(`image: ${image}\n`)
+    const chart = `oci://${images.host}/acme/charts/sluice`
+    const rendered = await runTool(helm, [
+      ...['template', 'sluice', chart, '--version', '9.8.7', '--plain-http'],
+      ...['--set', 'kafka.brokers={kafka:9092}', '--set', 'catalog.volume.secret.secretName=catalog'],
+    ])
+    expect(rendered).toMatchObject({ isOk: true })
+    expect(rendered.output).toContain(`image: ${image}\n`)
 
-  const folder = join(scratch, 'user')
-  mkdirSync(folder)
-  writeFileSync(join(folder, 'package.json'), '{"private":true}')
-  const npm = (...args: string[]) => runTool('npm', ['--prefix', folder, ...args], { env: npmHere() })
-  const installed = await npm('install', '--no-audit', '--no-fund', '--loglevel=error', '@acme/sluice@9.8.7')
-  expect(installed).toMatchObject({ isOk: true })
-  expect(existsSync(join(folder, 'node_modules/@acme/sluice/dist/main.js'))).toBe(true)
-  expect((await npm('exec', '--', 'sluice', '--version')).output).toMatch(/^9\.8\.7 \(commit [0-9a-f]{12} /)
-  expect((await npm('exec', '--', 'sluice', 'status', '--help')).output).toContain(
-    'https://git.example/acme/sluice/blob/v9.8.7/docs/status.md',
-  )
-}, buildMs)
+    const folder = join(scratch, 'user')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'package.json'), '{"private":true}')
+    const npm = (...args: string[]) => runTool('npm', ['--prefix', folder, ...args], { env: npmHere() })
+    const installed = await npm(
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      '@acme/sluice@9.8.7',
+    )
+    expect(installed).toMatchObject({ isOk: true })
+    expect(existsSync(join(folder, 'node_modules/@acme/sluice/dist/main.js'))).toBe(true)
+    expect((await npm('exec', '--', 'sluice', '--version')).output).toMatch(/^9\.8\.7 \(commit [0-9a-f]{12} /)
+    expect((await npm('exec', '--', 'sluice', 'status', '--help')).output).toContain(
+      'https://git.example/acme/sluice/blob/v9.8.7/docs/status.md',
+    )
+  },
+  buildMs,
+)
 
-test('without a checkout and without an installation, npx runs the package by its whole name', async () => {
-  const elsewhere = join(scratch, 'elsewhere')
-  mkdirSync(elsewhere)
-  const { output, text } = await runTool('sh', ['-c', `cd '${elsewhere}' && npx --yes @acme/sluice@9.8.7 --version`], {
-    env: npmHere(),
-  })
-  expect([output.split(' ')[0], text]).toEqual(['9.8.7', text])
-}, buildMs)
+test(
+  'without a checkout and without an installation, npx runs the package by its whole name',
+  async () => {
+    const elsewhere = join(scratch, 'elsewhere')
+    mkdirSync(elsewhere)
+    const { output, text } = await runTool(
+      'sh',
+      ['-c', `cd '${elsewhere}' && npx --yes @acme/sluice@9.8.7 --version`],
+      {
+        env: npmHere(),
+      },
+    )
+    expect([output.split(' ')[0], text]).toEqual(['9.8.7', text])
+  },
+  buildMs,
+)
 
-test('a second try publishes no package twice, and pushes the rest again', async () => {
-  const again = await release(
-    ...['--push', 'chart,package', '--files', join(clone, 'release/9.8.7'), '--plain-http'],
-  )
-  expect(again).toMatchObject({ isOk: true })
-  expect(again.text).toContain('the package @acme/sluice@9.8.7 is published already')
-  expect(again.text).toContain('pushed the chart')
-}, buildMs)
+test(
+  'a second try publishes no package twice, and pushes the rest again',
+  async () => {
+    const again = await release(
+      ...['--push', 'chart,package', '--files', join(clone, 'release/9.8.7'), '--plain-http'],
+    )
+    expect(again).toMatchObject({ isOk: true })
+    expect(again.text).toContain('the package @acme/sluice@9.8.7 is published already')
+    expect(again.text).toContain('pushed the chart')
+  },
+  buildMs,
+)

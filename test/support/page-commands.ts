@@ -19,7 +19,11 @@ type Unrun = {
 }
 
 export const unrun: readonly Unrun[] = [
-  { command: /^docker /, needs: 'docker', by: 'a Docker engine; test/e2e/long/compose.test.ts runs its services' },
+  {
+    command: /^docker /,
+    needs: 'docker',
+    by: 'a Docker engine; test/e2e/long/compose.test.ts runs its services',
+  },
   { command: /demo-write-key/, needs: 'docker', by: 'the services of docker-compose.yml' },
   { command: /^(kubectl|helm) /, needs: 'kubernetes', by: 'a cluster; test/fault/runbooks.test.ts has one' },
   { command: /^(gh |git push)/, needs: 'cloud', by: 'a repository at GitHub' },
@@ -32,13 +36,21 @@ export const unrun: readonly Unrun[] = [
   },
   { command: /^kafka-acls\.sh/, needs: 'elsewhere', by: 'test/fault/rights.test.ts' },
   { command: /--reset-offsets/, needs: 'elsewhere', by: 'test/fault/disaster.test.ts' },
-  { command: /^sluice topics grow (?!.*--dry-run)/, needs: 'elsewhere', by: 'test/fault/topics-grow.test.ts' },
+  {
+    command: /^sluice topics grow (?!.*--dry-run)/,
+    needs: 'elsewhere',
+    by: 'test/fault/topics-grow.test.ts',
+  },
   {
     command: /^sluice log ddl (--apply|\|)/,
     needs: 'elsewhere',
     by: 'test/clients/delivery-log-clickhouse.test.ts',
   },
-  { command: /^sluice audience (sync|change) (-|<)/, needs: 'elsewhere', by: 'test/integration/producers/audience-sync.test.ts' },
+  {
+    command: /^sluice audience (sync|change) (-|<)/,
+    needs: 'elsewhere',
+    by: 'test/integration/producers/audience-sync.test.ts',
+  },
 ]
 
 /** The pages whose commands are run. */

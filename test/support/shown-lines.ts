@@ -20,7 +20,9 @@ afterAll((_context, suite) => {
     appendFileSync(record, lines.map((line) => `${JSON.stringify({ file, line })}\n`).join(''))
   if (!suite.tasks.every(hasPassed)) return
   const missing = (shown[file] ?? []).filter((line) => !lines.some((one) => patternOf(line).test(one)))
-  expect(missing, `${file} no longer shows these lines of the log: see scripts/log-lines/shown.yaml`).toEqual([])
+  expect(missing, `${file} no longer shows these lines of the log: see scripts/log-lines/shown.yaml`).toEqual(
+    [],
+  )
 })
 
 function hasPassed(task: RunnerTask): boolean {

@@ -81,21 +81,20 @@ const outcomes: readonly Outcome[] = [
   { command: /^sluice log (search|scan)\b/, codes: [0, 3] },
 ]
 
-test.each(allCommands.filter((command) => reasonOf(command) === undefined).map((one) => [titleOf(one), one] as const))(
-  '%s',
-  async (_title, command) => {
-    const outcome = outcomes.find(
-      ({ file = command.file, command: matches }) => file === command.file && matches.test(command.text),
-    )
-    const text = [...command.before, command.text].map(here).join('\n')
-    const { code, said } = await (outcome?.until === undefined
-      ? (outcome?.asks ? runAndAgree : run)(text, outcome?.env?.())
-      : runUntil(text, outcome.until, outcome.env?.()))
-    expect(outcome?.codes ?? [0], `it said: ${said}`).toContain(code)
-    if (outcome?.says !== undefined) expect(said).toMatch(outcome.says)
-    remember(said)
-  },
-)
+test.each(
+  allCommands.filter((command) => reasonOf(command) === undefined).map((one) => [titleOf(one), one] as const),
+)('%s', async (_title, command) => {
+  const outcome = outcomes.find(
+    ({ file = command.file, command: matches }) => file === command.file && matches.test(command.text),
+  )
+  const text = [...command.before, command.text].map(here).join('\n')
+  const { code, said } = await (outcome?.until === undefined
+    ? (outcome?.asks ? runAndAgree : run)(text, outcome?.env?.())
+    : runUntil(text, outcome.until, outcome.env?.()))
+  expect(outcome?.codes ?? [0], `it said: ${said}`).toContain(code)
+  if (outcome?.says !== undefined) expect(said).toMatch(outcome.says)
+  remember(said)
+})
 
 function titleOf({ file, line, text }: PageCommand): string {
   return `${file}:${line} ${text.replaceAll('%', '%%')}`
@@ -113,21 +112,26 @@ function remember(said: string): void {
 /** Returns a command with the hosts, ports, files and ids of this test in the place of those of the page. */
 function here(command: string): string {
   const admin = origin('admin')
-  return command
-    .replaceAll('https://ops.example.com/sluice', admin)
-    .replaceAll('https://sluice-admin.example.com SLUICE_ADMIN_TOKEN=…', `${admin} SLUICE_ADMIN_TOKEN=$TOKEN`)
-    .replaceAll(/https:\/\/(sluice\.example|gateway\.example\.com)/g, up.origin)
-    .replaceAll('http://127.0.0.1:8080', up.origin)
-    .replaceAll('http://127.0.0.1:9420', admin)
-    .replaceAll('127.0.0.1:3000', new URL(receiver.url('/')).host)
-    .replaceAll('kafka-1:9092,kafka-2:9092,kafka-3:9092', up.broker)
-    .replaceAll('/etc/', `${folder}/etc/`)
-    .replaceAll('20260723-151500-3f9a2c', shown.replay)
-    .replaceAll('1785317403', shown.revision)
-    .replaceAll('wk_4Hq8', shown.writeKey)
-    // Ends of tokens, which are in the future.
-    .replaceAll(/(?<=(?:--expires |"expiresAt":")\d*)20\d\d(?=-)/g, '2999')
-    .replaceAll('MESSAGE_ID', 'order-4711')
+  return (
+    command
+      .replaceAll('https://ops.example.com/sluice', admin)
+      .replaceAll(
+        'https://sluice-admin.example.com SLUICE_ADMIN_TOKEN=…',
+        `${admin} SLUICE_ADMIN_TOKEN=$TOKEN`,
+      )
+      .replaceAll(/https:\/\/(sluice\.example|gateway\.example\.com)/g, up.origin)
+      .replaceAll('http://127.0.0.1:8080', up.origin)
+      .replaceAll('http://127.0.0.1:9420', admin)
+      .replaceAll('127.0.0.1:3000', new URL(receiver.url('/')).host)
+      .replaceAll('kafka-1:9092,kafka-2:9092,kafka-3:9092', up.broker)
+      .replaceAll('/etc/', `${folder}/etc/`)
+      .replaceAll('20260723-151500-3f9a2c', shown.replay)
+      .replaceAll('1785317403', shown.revision)
+      .replaceAll('wk_4Hq8', shown.writeKey)
+      // Ends of tokens, which are in the future.
+      .replaceAll(/(?<=(?:--expires |"expiresAt":")\d*)20\d\d(?=-)/g, '2999')
+      .replaceAll('MESSAGE_ID', 'order-4711')
+  )
 }
 
 function origin(part: 'admin' | 'metrics'): string {
@@ -181,8 +185,19 @@ function writeCommands(): void {
 
 /** Writes the files that the pages name. */
 function writeFiles(): void {
-  const message = { type: 'track', messageId: 'm1', userId: 'u1', event: 'Order Completed', properties: { total: 200 } }
-  const of = (id: string, more: object = {}) => ({ id, sources: ['shop'], hooks: [{ url: receiver.url(`/${id}`) }], ...more })
+  const message = {
+    type: 'track',
+    messageId: 'm1',
+    userId: 'u1',
+    event: 'Order Completed',
+    properties: { total: 200 },
+  }
+  const of = (id: string, more: object = {}) => ({
+    id,
+    sources: ['shop'],
+    hooks: [{ url: receiver.url(`/${id}`) }],
+    ...more,
+  })
   const crm = of('crm', {
     sources: ['shop', 'personas'],
     sharedSecret: 'change-me',
@@ -196,11 +211,7 @@ function writeFiles(): void {
       { id: 'shop', writeKeys: ['shop-write-key'], serverKeys: ['shop-server-key-1'] },
       { id: 'personas', serverKeys: ['personas-server-key-1'] },
     ],
-    destinations: [
-      crm,
-      ...['erp', 'billing', 'warehouse', 'my-service'].map((id) => of(id)),
-      acme,
-    ],
+    destinations: [crm, ...['erp', 'billing', 'warehouse', 'my-service'].map((id) => of(id)), acme],
   }
   const files: Readonly<Record<string, string>> = {
     'catalog.yaml': stringify(catalog),
@@ -216,7 +227,8 @@ function writeFiles(): void {
     'vips.csv': 'u1\nu2\nu3\n',
     '.config/sluice/token': env['TOKEN'] ?? '',
   }
-  for (const name of ['etc/sluice', 'acme', 'destinations', '.config/sluice']) mkdirSync(join(folder, name), { recursive: true })
+  for (const name of ['etc/sluice', 'acme', 'destinations', '.config/sluice'])
+    mkdirSync(join(folder, name), { recursive: true })
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
 }
 
@@ -252,10 +264,14 @@ async function runUntil(command: string, pattern: RegExp, more: NodeJS.ProcessEn
     stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const exited = new Promise<number | null>((done) => child.once('exit', (code) => done(code)))
   try {
-    await until(`it says ${pattern}`, () => {
-      if (child.exitCode !== null) throw new Error(`it has ended: ${said}`)
-      return pattern.test(said)
-    }, { timeoutMs: endsWithinMs })
+    await until(
+      `it says ${pattern}`,
+      () => {
+        if (child.exitCode !== null) throw new Error(`it has ended: ${said}`)
+        return pattern.test(said)
+      },
+      { timeoutMs: endsWithinMs },
+    )
   } finally {
     if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGINT')
   }

@@ -12,12 +12,16 @@ function textsOf(text: string): string[] {
 
 test('a command is a line of a block, joined with those that it goes on in', () => {
   expect(
-    textsOf('```sh\n# why\nsluice status   # the ten\nsluice log search \\\n  --failed\n```\n\n```js\nstatus()\n```\n'),
+    textsOf(
+      '```sh\n# why\nsluice status   # the ten\nsluice log search \\\n  --failed\n```\n\n```js\nstatus()\n```\n',
+    ),
   ).toEqual(['sluice status   # the ten', 'sluice log search  --failed'])
 })
 
 test('in a block without a language, commands come first, or after a prompt', () => {
-  expect(textsOf('```\nSLUICE_X=1 sluice up\n```\n\n```\n{"success":true}\n```\n')).toEqual(['SLUICE_X=1 sluice up'])
+  expect(textsOf('```\nSLUICE_X=1 sluice up\n```\n\n```\n{"success":true}\n```\n')).toEqual([
+    'SLUICE_X=1 sluice up',
+  ])
   expect(textsOf('```\n$ sluice status\nall is well\n$ sluice config\n```\n')).toEqual([
     'sluice status',
     'sluice config',
@@ -31,8 +35,17 @@ test('a command knows what its block has set before', () => {
 })
 
 test('an example of a help text ends where its explanation begins', () => {
-  const text = ['const help = `', 'Examples:', "  sluice send '{\\`a\\`}'", '  echo x |', '  sluice up      all in one`,', ''].join('\n')
-  expect(examplesOf({ file: 'src/commands/x.ts', text }).map(({ text: command, line }) => [line, command])).toEqual([
+  const text = [
+    'const help = `',
+    'Examples:',
+    "  sluice send '{\\`a\\`}'",
+    '  echo x |',
+    '  sluice up      all in one`,',
+    '',
+  ].join('\n')
+  expect(
+    examplesOf({ file: 'src/commands/x.ts', text }).map(({ text: command, line }) => [line, command]),
+  ).toEqual([
     [3, "sluice send '{`a`}'"],
     [5, 'sluice up'],
   ])

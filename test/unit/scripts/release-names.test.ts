@@ -53,7 +53,9 @@ describe('the owner names', () => {
 test('without an owner, all files stay as they are, and the package is private', () => {
   expect(namedManifest(read('package.json'), nobody)).toBe(read('package.json'))
   expect(JSON.parse(read('package.json'))).toMatchObject({ name: 'sluice', private: true })
-  expect(namedChart(read('deploy/helm/sluice/Chart.yaml'), nobody)).toBe(read('deploy/helm/sluice/Chart.yaml'))
+  expect(namedChart(read('deploy/helm/sluice/Chart.yaml'), nobody)).toBe(
+    read('deploy/helm/sluice/Chart.yaml'),
+  )
   const values = read('deploy/helm/sluice/values.yaml')
   expect(namedValues(values, nobody, '1.2.3')).toBe(values)
 })

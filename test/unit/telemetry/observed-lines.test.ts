@@ -34,16 +34,14 @@ test('a state on disk that is not trusted is told, and what was read instead', (
   const { log, lines } = openLog()
   const observer = createAudienceObserver({ metrics, log })
   observer.restored({ unit: 1, mistrust: 'it is broken', records: 7, tookMs: 12 })
-  expect(lines).toContain(
-    'the state on disk was not trusted: the worker has read all of it again from Kafka',
-  )
+  expect(lines).toContain('the state on disk was not trusted: the worker has read all of it again from Kafka')
 })
 
 test('notices that Kafka refuses, and notices that are made again, are told', () => {
   const { log, lines } = openLog()
   const observer = createNoticeObserver({ metrics, log })
-  observer.dropped('paused', 'refused', 1)
-  observer.dropped('paused', 'coalesced', 1)
+  observer.dropped('failing', 'refused', 1)
+  observer.dropped('failing', 'coalesced', 1)
   observer.recovered()
   expect(lines).toEqual([
     'Kafka refuses a notice as too large: raise max.message.bytes of the topic events',
@@ -59,8 +57,7 @@ test('connections that a gateway closes at once are told once a minute, with the
   observer.connectionRefused()
   nowMs = 60_000
   observer.connectionRefused()
-  const line =
-    'connections of clients were closed at once: there are too many (gateway.maxConnections)'
+  const line = 'connections of clients were closed at once: there are too many (gateway.maxConnections)'
   expect(lines).toEqual([line, line])
 })
 
