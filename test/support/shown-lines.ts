@@ -12,7 +12,8 @@ const root = resolve(import.meta.dirname, '../..')
 const { shown } = readShown(root)
 
 // This hook runs last. Hooks of a test file run before hooks that were registered earlier, like this one.
-afterAll((_context, suite) => {
+// oxlint-disable-next-line no-empty-pattern -- vitest reads the names of fixtures from this pattern
+afterAll(({}, suite) => {
   const file = relative(root, suite.file.filepath)
   const lines = [...takeLines()]
   const { TEST_LOG_LINES: record } = process.env
