@@ -36,7 +36,8 @@ beforeAll(async () => {
   await git('config', 'user.name', 'Nobody')
   await git('config', 'user.email', 'nobody@example.com')
   await git('remote', 'set-url', 'origin', 'https://git.example/team/sluice.git')
-  expect(await release('--prepare', '9.8.7')).toMatchObject({ isOk: true })
+  const prepared = await release('--prepare', '9.8.7')
+  if (!prepared.isOk) throw new Error(prepared.text)
   await git('commit', '--quiet', '-am', 'chore: release 9.8.7')
 }, buildMs)
 
@@ -78,8 +79,17 @@ test(
   'a release is pushed, and package, image and chart can be had under the names of its owner',
   async () => {
     const pushing = await release(
-      ...['--push', 'all', '--builder', 'buildah', '--platforms', 'linux/amd64', '--plain-http'],
-      ...['--build-arg', 'NODE_IMAGE=localhost/node', '--build-arg', 'BASE_IMAGE=localhost/base-amd64'],
+      '--push',
+      'all',
+      '--builder',
+      'buildah',
+      '--platforms',
+      'linux/amd64',
+      '--plain-http',
+      '--build-arg',
+      'NODE_IMAGE=localhost/node',
+      '--build-arg',
+      'BASE_IMAGE=localhost/base-amd64',
     )
     expect(pushing).toMatchObject({ isOk: true })
 
@@ -96,8 +106,16 @@ test(
 
     const chart = `oci://${images.host}/acme/charts/sluice`
     const rendered = await runTool(helm, [
-      ...['template', 'sluice', chart, '--version', '9.8.7', '--plain-http'],
-      ...['--set', 'kafka.brokers={kafka:9092}', '--set', 'catalog.volume.secret.secretName=catalog'],
+      'template',
+      'sluice',
+      chart,
+      '--version',
+      '9.8.7',
+      '--plain-http',
+      '--set',
+      'kafka.brokers={kafka:9092}',
+      '--set',
+      'catalog.volume.secret.secretName=catalog',
     ])
     expect(rendered).toMatchObject({ isOk: true })
     expect(rendered.output).toContain(`image: ${image}\n`)
@@ -144,7 +162,9 @@ test(
   'a second try publishes no package twice, and pushes the rest again',
   async () => {
     const again = await release(
-      ...['--push', 'chart,package', '--files', join(clone, 'release/9.8.7'), '--plain-http'],
+      '--push=chart,package',
+      `--files=${join(clone, 'release/9.8.7')}`,
+      '--plain-http',
     )
     expect(again).toMatchObject({ isOk: true })
     expect(again.text).toContain('the package @acme/sluice@9.8.7 is published already')

@@ -35,9 +35,9 @@ beforeAll(async () => {
   up = await startUp(folder)
   env = environment()
   writeFiles()
-  expect(await run('sluice catalog import catalog.yaml --yes')).toMatchObject({ code: 0 })
+  await succeed('sluice catalog import catalog.yaml --yes')
   // The newest change, which a page undoes.
-  expect(await run('sluice destinations pause billing')).toMatchObject({ code: 0 })
+  await succeed('sluice destinations pause billing')
   await until('a message can be sent', async () => (await run(here(trackOrder))).code === 0)
   await until('it is in the delivery log', async () => (await run('sluice log find order-4711')).code === 0)
 }, 300_000)
@@ -230,6 +230,12 @@ function writeFiles(): void {
   for (const name of ['etc/sluice', 'acme', 'destinations', '.config/sluice'])
     mkdirSync(join(folder, name), { recursive: true })
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+}
+
+/** Runs a command that has to succeed. */
+async function succeed(command: string): Promise<void> {
+  const { code, said } = await run(command)
+  if (code !== 0) throw new Error(`${command} has ended with ${code}: ${said}`)
 }
 
 type Ended = { code: number | string | null; said: string }

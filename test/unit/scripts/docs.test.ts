@@ -171,12 +171,15 @@ test('what a program or a template tells people to run is checked too', () => {
   ])
 })
 
+function readersOf(text: string): number {
+  return readerFaults({ file: 'docs/page.md', text }).length
+}
+
 test('a page says in its first hundred words whom it is for, outside of code', () => {
-  const about = (text: string) => readerFaults({ file: 'docs/page.md', text }).length
-  expect(about('# Page\n\nThis page is for operators.\n')).toBe(0)
-  expect(about('# Page\n\nIt says how.\n')).toBe(1)
-  expect(about(`# Page\n\n${block('this is for code')}`)).toBe(1)
-  expect(about(`# Page\n\n${'word '.repeat(100)}This page is for operators.\n`)).toBe(1)
+  expect(readersOf('# Page\n\nThis page is for operators.\n')).toBe(0)
+  expect(readersOf('# Page\n\nIt says how.\n')).toBe(1)
+  expect(readersOf(`# Page\n\n${block('this is for code')}`)).toBe(1)
+  expect(readersOf(`# Page\n\n${'word '.repeat(100)}This page is for operators.\n`)).toBe(1)
 })
 
 test('an anchor is what GitHub makes of a heading', () => {

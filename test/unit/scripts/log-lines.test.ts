@@ -81,6 +81,13 @@ test('a line to act on says what to do', () => {
   expect(() => logLinesMarkdown(root)).toThrow('"it is broken"')
 })
 
+test('each line of the log is shown by a test, or it is said why', () => {
+  const texts = textsOfTests(project)
+  const isNamedLine = (line: string) => isNamed(line, texts)
+  const exists = (file: string) => existsSync(join(project, file))
+  expect(shownFaults(linesWithMeaning(project), readShown(project), { isNamedLine, exists })).toEqual([])
+})
+
 test('a line that no test shows, and what is said of no line, are faults', () => {
   const shown = { 'test/gone.test.ts': ['it goes on', 'it was'], 'test/one.test.ts': ['it goes on'] }
   const unshown = [{ reason: '', lines: ['it is odd'] }]

@@ -38,6 +38,6 @@ test('Kubernetes and Helm are those that the chart is checked against', () => {
 
 test('whoever opens an issue finds a form for each kind, and where to report what must not be public', () => {
   const forms = globSync('.github/ISSUE_TEMPLATE/*.yml', { cwd: root }).map((file) => file.split('/').at(-1))
-  expect(forms.toSorted()).toEqual(['bug.yml', 'config.yml', 'page.yml', 'wish.yml'])
+  expect(new Set(forms)).toEqual(new Set(['bug.yml', 'config.yml', 'page.yml', 'wish.yml']))
   expect(read('.github/ISSUE_TEMPLATE/bug.yml')).toContain('SECURITY.md')
 })
