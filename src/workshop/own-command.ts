@@ -3,8 +3,9 @@ import { dirname, join, relative } from 'node:path'
 
 /**
  * Returns the words with which a person who is in `folder` calls the program of `packageFolder`: `sluice`,
- * `npx sluice`, or `npx` with the whole name of the package. It is `npx sluice` only if npx finds this program in
- * the folder or above it. Anywhere else, npx would fetch what somebody has published under this name.
+ * `npx sluice`, or `npx` with the whole name of the package. It is `npx sluice` only if npx finds this
+ * program in the folder or above it. Anywhere else, npx would fetch what somebody has published under this
+ * name.
  */
 export function ownCommand(folder: string, packageFolder: string): string {
   const program = realpathSync(packageFolder)
