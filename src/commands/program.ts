@@ -12,6 +12,7 @@ import { addFilterCommands } from './filter/filter-commands.ts'
 import { addImportCommands } from './import-command.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addListenCommand } from './listen/listen-command.ts'
+import { addMappingsCommands } from './mappings/mappings-commands.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addRunbookCommand } from './runbook-command.ts'
@@ -53,6 +54,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addDestinationCommands(tools)
   addFilterCommands(tools)
   addImportCommands(tools)
+  addMappingsCommands(tools)
   addSigningKeyCommand(tools)
   addMakeUserKeyCommand(tools)
   addAdminCommands(tools)
@@ -121,6 +123,7 @@ Examples:
   sluice destinations test crm                whether an endpoint takes a message, and why not
   sluice filter test 'properties.total > 100' messages.ndjson   which messages meet a condition
   sluice import segment segment.json          the catalog that a workspace of Segment becomes
+  sluice mappings test messages.ndjson --destination crm   the requests that its mappings make
   sluice runbook SluiceLagGrows               what an alert means, and what to do
   sluice config                               the configuration in force, and where each value is from
 
