@@ -145,7 +145,8 @@ export class TokenLogin {
     else if (!this.#take(result.token, askedMs)) this.#failed(endedEarly, 0)
   }
 
-  /** Returns false if the token has ended already: without a pause, such tokens would be asked for endlessly. */
+  /** Returns false if the token has ended already: without a pause, such tokens would be asked for endlessly.
+   */
   #take(token: Token, askedMs: number): boolean {
     if (this.#options.now() >= usedUntilMs(token, askedMs)) return false
     this.#token = token
