@@ -344,6 +344,21 @@ describe('a link of a customer', () => {
     expect((await browse('POST', '/v1/session', { body: two })).status).toBe(400)
   })
 
+  test('may outlive the session that makes it, but not the token', async () => {
+    const expiresAt = new Date(Date.now() + 30 * 86_400_000).toISOString()
+    const make = async (token: string, ends: string) => {
+      const headers = { cookie: await signIn({ token }), origin: originOf() }
+      return browse('POST', '/v1/links', { headers, body: { ...order, expiresAt: ends } })
+    }
+    const made = await make(tenants.tokens.admin, expiresAt)
+    expect([made.status, JSON.parse(made.text)]).toMatchObject([201, { expiresAt }])
+    const end = new Date(Date.now() + 120_000).toISOString()
+    const token = await tenants.token({ name: 'brief', right: 'admin', scope: 'all', expiresAt: end })
+    const refused = await make(token, expiresAt)
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(`after ${end}`)])
+    expect((await make(token, end)).status).toBe(201)
+  })
+
   test('ends with all its sessions when it is revoked', async () => {
     const { id, secret } = await makeLink()
     const cookie = await signIn({ link: secret })
