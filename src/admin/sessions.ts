@@ -93,8 +93,8 @@ export type SessionBookOptions = {
 }
 
 /**
- * A session that is in force, with what its holder may do. The token ends when that ends by which somebody has
- * signed in: what a session makes, such as a link, may outlive the session.
+ * A session that is in force, with what its holder may do. The token has the end of the token that has signed
+ * in, so what the session makes, such as a link, may outlive it.
  */
 export type Holder = { readonly session: Session; readonly token: Token }
 

@@ -35,7 +35,7 @@ let receiver: Receiver
 
 beforeAll(async () => {
   ;[sluice, browser, receiver] = await Promise.all([
-    openConsoleScene(),
+    openConsoleScene({ SLUICE_RETRY_LADDER: '5m', SLUICE_RETRY_THEN: '15m' }),
     startChromium(),
     startReceiver((request, response, nth) => {
       const { status } = customers.find(({ id }) => request.path === `/${id}`) ?? { status: 200 }
@@ -65,7 +65,7 @@ beforeAll(async () => {
     })
   await until('what fails is known', async () => {
     const { attention } = await sluice.call('GET', '/v1/status')
-    return Array.isArray(attention) && attention.length >= 1
+    return Array.isArray(attention) && attention.length >= 2
   })
 })
 

@@ -262,6 +262,11 @@ describe('a link of a customer', () => {
     return { status, id: String(json['id']), secret: String(json['link']).split('#link=')[1] ?? '', json }
   }
 
+  async function makeInBrowser(token: string, expiresAt: string) {
+    const headers = { cookie: await signIn({ token }), origin: originOf() }
+    return browse('POST', '/v1/links', { headers, body: { ...order, expiresAt } })
+  }
+
   test('shows what has the label, and does what it names', async () => {
     const { json, secret } = await makeLink()
     expect(json).toMatchObject({
@@ -346,17 +351,13 @@ describe('a link of a customer', () => {
 
   test('may outlive the session that makes it, but not the token', async () => {
     const expiresAt = new Date(Date.now() + 30 * 86_400_000).toISOString()
-    const make = async (token: string, ends: string) => {
-      const headers = { cookie: await signIn({ token }), origin: originOf() }
-      return browse('POST', '/v1/links', { headers, body: { ...order, expiresAt: ends } })
-    }
-    const made = await make(tenants.tokens.admin, expiresAt)
+    const made = await makeInBrowser(tenants.tokens.admin, expiresAt)
     expect([made.status, JSON.parse(made.text)]).toMatchObject([201, { expiresAt }])
     const end = new Date(Date.now() + 120_000).toISOString()
     const token = await tenants.token({ name: 'brief', right: 'admin', scope: 'all', expiresAt: end })
-    const refused = await make(token, expiresAt)
+    const refused = await makeInBrowser(token, expiresAt)
     expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(`after ${end}`)])
-    expect((await make(token, end)).status).toBe(201)
+    expect((await makeInBrowser(token, end)).status).toBe(201)
   })
 
   test('ends with all its sessions when it is revoked', async () => {

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import { everything } from '../../../src/admin/scope.ts'
-import { endOfSession, newSession, SessionBook, type StoredSession, storedSession } from '../../../src/admin/sessions.ts'
+import {
+  endOfSession,
+  newSession,
+  SessionBook,
+  type StoredSession,
+  storedSession,
+} from '../../../src/admin/sessions.ts'
 import { TokenBook } from '../../../src/admin/token-book.ts'
 import { newSecret, type Token } from '../../../src/admin/tokens.ts'
 
