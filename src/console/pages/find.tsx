@@ -26,7 +26,7 @@ export function FindPage() {
 }
 
 function Found({ q }: { q: string }) {
-  const { asked: message } = useAsk(`message-${q}`, (reading) => api.readMessage(q, reading))
+  const { asked: message } = useAsk(`message-${q}`, (reading) => api.readMessage(q, reading), 5_000)
   const { asked: list } = useAsk(`search-${q}`, (reading) =>
     api.listDestinations({ search: hostOf(q), limit: 20 }, reading),
   )
