@@ -7,7 +7,7 @@ import { commandsOf, examplesOf, type PageCommand } from '../../scripts/page-com
 const root = resolve(import.meta.dirname, '../..')
 
 /** What a command needs that a test doesn't have, or who runs it instead. */
-type Need = 'docker' | 'kubernetes' | 'cloud' | 'elsewhere'
+type Need = 'docker' | 'kubernetes' | 'cloud' | 'minutes' | 'elsewhere'
 
 type Unrun = {
   /** The page, or the file of a help text. `undefined`: each of them. */
@@ -26,6 +26,11 @@ export const unrun: readonly Unrun[] = [
   },
   { command: /demo-write-key/, needs: 'docker', by: 'the services of docker-compose.yml' },
   { command: /^(kubectl|helm) /, needs: 'kubernetes', by: 'a cluster; test/fault/runbooks.test.ts has one' },
+  {
+    command: /^npm (ci && npm run demo|run drill)/,
+    needs: 'minutes',
+    by: 'a Kafka of its own, for minutes: it checks itself',
+  },
   { command: /^(gh |git push)/, needs: 'cloud', by: 'a repository at GitHub' },
   { file: 'docs/tutorial.md', command: /./, needs: 'elsewhere', by: 'test/e2e/long/tutorial.test.ts' },
   {

@@ -35,7 +35,7 @@ beforeAll(async () => {
   up = await startUp(folder)
   env = environment()
   writeFiles()
-  await succeed('sluice catalog import catalog.yaml --yes')
+  await succeed('sluice catalog import catalog.yaml')
   // The newest change, which a page undoes.
   await succeed('sluice destinations pause billing')
   await until('a message can be sent', async () => (await run(here(trackOrder))).code === 0)
@@ -74,7 +74,7 @@ const outcomes: readonly Outcome[] = [
   { command: /^(npx )?sluice admin\b(?! token)/, until: /admin started/, env: withKafka },
   { command: /sluice listen\b/, until: /Listening to/ },
   { command: /^sluice log tail\b/, until: /destination/ },
-  { command: /^sluice catalog (import (?!.*--(dry-run|yes))|undo|restore (?!-)|accept)/, asks: true },
+  { command: /^sluice catalog (undo|restore (?!-)|accept)/, asks: true },
   { command: /^sluice apply /, asks: true },
   { command: /^sluice destinations drop (?!.*--dry-run)/, asks: true },
   // The search of the last hour may find nothing.
