@@ -91,7 +91,7 @@ test(
       '--build-arg',
       'BASE_IMAGE=localhost/base-amd64',
     )
-    expect(pushing.isOk, pushing.text).toBe(true)
+    expect([pushing.isOk, pushing.text]).toEqual([true, pushing.text])
 
     const program = await crane()
     const image = `${images.host}/acme/sluice:9.8.7`
