@@ -1,10 +1,11 @@
 import type { Destination } from '../../catalog/catalog.ts'
 import { parseCatalogData } from '../../catalog/parse.ts'
+import { MessageView } from '../../conditions/message-view.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
 import type { MessageLimits } from '../../message/limits.ts'
 import { judgeOf } from '../../routing/route.ts'
-import { type Outgoing, outgoingOf } from '../../shape/choice.ts'
+import { chooseMapping, type Outgoing, outgoingOf } from '../../shape/choice.ts'
 
 // What a filter and mappings do with messages, without a destination that has them.
 
@@ -24,11 +25,18 @@ export type PreviewResult =
 /** `detail` says why, and is null if there is nothing to say. */
 export type Previewed = {
   readonly messageId: string | null
+  /** The body that is sent without a mapping. Null if the message was refused. */
+  readonly message: string | null
   readonly result: PreviewResult
   readonly detail: string | null
+  /** The mapping that is for the message. Null if there is none, or if the filter keeps the message away. */
+  readonly mapping: PreviewedMapping | null
   /** The request, if there would be one. */
   readonly request: PreviewedRequest | null
 }
+
+/** `place`: its place in the list of mappings, from 0. */
+export type PreviewedMapping = { readonly place: number; readonly name: string | null }
 
 /** `path`: what is added to the path of the URL. */
 export type PreviewedRequest = {
@@ -76,13 +84,12 @@ export function previewOf(
     const entered = enter(value, { topic: 'preview', partition: 0, offset, timestampMs: atMs }, limits)
     if (entered.ok) return previewed(destination, entered.message)
     const detail = `${entered.reason}: ${entered.detail}`
-    return { messageId: null, result: 'refused', detail, request: null }
+    return { messageId: null, message: null, result: 'refused', detail, mapping: null, request: null }
   })
 }
 
 function previewed(destination: Destination, message: Entered): Previewed {
-  const { messageId } = message
-  const none = { messageId, request: null }
+  const none = { ...shown(message), mapping: null, request: null }
   const said = judgeOf(message)?.(destination)
   if (said === undefined || said.kind === 'passes' || said.kind === 'waits') return sent(destination, message)
   if (said.kind === 'failed') return { ...none, result: 'failed', detail: said.detail }
@@ -99,19 +106,31 @@ function previewed(destination: Destination, message: Entered): Previewed {
   }
 }
 
-function sent({ mappings }: Destination, { messageId, type, body }: Entered): Previewed {
+function shown({ messageId, body }: Entered): Pick<Previewed, 'messageId' | 'message'> {
+  return { messageId, message: body.toString() }
+}
+
+function sent({ mappings }: Destination, message: Entered): Previewed {
+  const { type, body } = message
+  const about = { ...shown(message), mapping: mappingOf(mappings, body) }
   const outgoing = outgoingOf(mappings, { body, isOwed: type === 'delete' })
   switch (outgoing.kind) {
     case 'none':
-      return { messageId, result: 'excluded', detail: 'no mapping is for it', request: null }
+      return { ...about, result: 'excluded', detail: 'no mapping is for it', request: null }
     case 'failed': {
       const result = outgoing.reason === 'filter_failed' ? 'failed' : 'mapping_failed'
-      return { messageId, result, detail: outgoing.detail, request: null }
+      return { ...about, result, detail: outgoing.detail, request: null }
     }
     case 'plain':
     case 'shaped':
-      return { messageId, result: 'passes', detail: null, request: requestOf(outgoing, body) }
+      return { ...about, result: 'passes', detail: null, request: requestOf(outgoing, body) }
   }
+}
+
+function mappingOf(mappings: Destination['mappings'], body: Buffer): PreviewedMapping | null {
+  const choice = mappings && chooseMapping(mappings, new MessageView(body))
+  if (mappings === undefined || choice?.kind !== 'mapping') return null
+  return { place: mappings.indexOf(choice.mapping), name: choice.mapping.name ?? null }
 }
 
 function requestOf(outgoing: Outgoing & { kind: 'plain' | 'shaped' }, body: Buffer): PreviewedRequest {
