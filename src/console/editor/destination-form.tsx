@@ -90,6 +90,33 @@ function MoreFields({ draft, set, isOpen }: MoreProps) {
         rows={3}
         hint="One a line. Empty: all."
       />
+      <LimitFields draft={draft} set={set} />
+      <Choice
+        label="With several URLs"
+        value={draft.strategy}
+        options={strategies}
+        onChange={(strategy) => set({ strategy })}
+      />
+      <Check
+        label="Also sign by Standard Webhooks"
+        value={draft.isStandard}
+        onChange={(isStandard) => set({ isStandard })}
+      />
+      <Field
+        label="Labels"
+        value={draft.labels}
+        onInput={(labels) => set({ labels })}
+        rows={3}
+        isMono
+        hint="key=value, one a line, such as tenant=acme."
+      />
+    </details>
+  )
+}
+
+function LimitFields({ draft, set }: Pick<MoreProps, 'draft' | 'set'>) {
+  return (
+    <>
       <Field
         label="Requests a second"
         value={draft.perSecond}
@@ -114,25 +141,6 @@ function MoreFields({ draft, set, isOpen }: MoreProps) {
         onInput={(autoPause) => set({ autoPause })}
         hint="Such as 120h, or off. Empty: as the installation is set."
       />
-      <Choice
-        label="With several URLs"
-        value={draft.strategy}
-        options={strategies}
-        onChange={(strategy) => set({ strategy })}
-      />
-      <Check
-        label="Also sign by Standard Webhooks"
-        value={draft.isStandard}
-        onChange={(isStandard) => set({ isStandard })}
-      />
-      <Field
-        label="Labels"
-        value={draft.labels}
-        onInput={(labels) => set({ labels })}
-        rows={3}
-        isMono
-        hint="key=value, one a line, such as tenant=acme."
-      />
-    </details>
+    </>
   )
 }
