@@ -91,7 +91,7 @@ type ListedSession = {
   readonly isOwn: boolean
 }
 
-const listed = ({ sessions }: Record<string, unknown>): readonly ListedSession[] => Object(sessions)
+const sessionsIn = ({ sessions }: Record<string, unknown>): readonly ListedSession[] => Object(sessions)
 
 describe('signing in', () => {
   test('a token begins a session with its rights and scope, which a cookie keeps from scripts', async () => {
@@ -217,7 +217,7 @@ describe('a session ends', () => {
     await until('the other process knows them', async () => !(await statuses(second)).includes(401))
     const all = await tenants.call('GET', '/v1/sessions?limit=1000')
     expect(all.text).not.toContain('sluice_session')
-    const ofDesk = listed(all.json).filter(({ name }) => name === 'desk')
+    const ofDesk = sessionsIn(all.json).filter(({ name }) => name === 'desk')
     expect(ofDesk).toMatchObject(
       cookies.map(() => ({
         kind: 'token',
@@ -251,13 +251,13 @@ describe('a session ends', () => {
   test('and is listed until then, page by page, with which of them is one’s own', async () => {
     const cookie = await signIn({ token: tenants.tokens.admin })
     const own = await browse('GET', '/v1/sessions?limit=1000', { headers: { cookie } })
-    const all = listed(JSON.parse(own.text))
+    const all = sessionsIn(JSON.parse(own.text))
     expect(all.filter(({ isOwn }) => isOwn)).toMatchObject([{ name: 'admin-er' }])
     const paged: string[] = []
     for (let cursor: unknown = ''; cursor !== null;) {
       const query = cursor === '' ? '' : `&cursor=${String(cursor)}`
       const { json } = await tenants.call('GET', `/v1/sessions?limit=2${query}`)
-      paged.push(...listed(json).map(({ id }) => id))
+      paged.push(...sessionsIn(json).map(({ id }) => id))
       cursor = json['cursor']
     }
     expect(paged).toEqual(all.map(({ id }) => id))
