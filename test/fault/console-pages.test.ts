@@ -135,11 +135,12 @@ test('a condition is tried while it is typed, on a message and on real ones, whi
     route.fulfill({
       status: 422,
       contentType: 'application/problem+json',
-      body: JSON.stringify({ type: '/problems/faulty', title: 'Faults', status: 422, detail: `at ${hostile}` }),
+      body: JSON.stringify({ type: '/problems/faulty', title: 'Faults', status: 422, detail: `filter.condition ${hostile} at character 9: x` }),
     }),
   )
   await page.getByLabel('Condition').fill('event ==')
-  await page.getByRole('alert').getByText(`at ${hostile}`).waitFor()
+  await page.getByRole('alert').getByText(hostile).waitFor()
+  expect(await page.locator('mark').textContent()).toBe(' ')
   for (const width of [1280, 360]) {
     await page.setViewportSize({ width, height: 900 })
     expect([width, await overflow(), await axeFaults()]).toEqual([width, 0, []])

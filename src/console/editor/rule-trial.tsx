@@ -7,8 +7,9 @@ import { useSettled } from '../data/settled.ts'
 import { useAct } from '../parts/act.tsx'
 import { Button, Choice, Field } from '../parts/form.tsx'
 import { NotYet, ProblemNote } from '../parts/problem.tsx'
-import { given, words } from './draft-text.ts'
+import { given, textAt, words } from './draft-text.ts'
 import { type Draft, ruleOf } from './draft.ts'
+import { FaultPlace } from './fault-place.tsx'
 import { TriedMessages } from './tried-messages.tsx'
 
 const example = {
@@ -75,15 +76,15 @@ function Pasted({ rule, url, pasted }: PastedProps) {
 
 /** Asks for what was typed, and shows the answer. */
 function Answered({ text, url }: { text: string; url: string }) {
-  const { asked } = useAsk(text, (reading) => {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it was written above
-    const [rule, messages] = JSON.parse(text) as [api.TriedRule, Record<string, unknown>[]]
-    return api.tryRule(rule, messages, reading)
-  })
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it was written above
+  const [rule, messages] = JSON.parse(text) as [api.TriedRule, Record<string, unknown>[]]
+  const { asked } = useAsk(text, (reading) => api.tryRule(rule, messages, reading))
   const results = asked.value.value?.results
+  const condition = textAt(rule.filter ?? {}, 'condition')
   return (
     <>
       <NotYet asked={asked.value} />
+      <FaultPlace condition={condition} detail={asked.value.problem?.detail ?? ''} />
       {results === undefined ? null : <TriedMessages name="The message" results={results} url={url} />}
     </>
   )

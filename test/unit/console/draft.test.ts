@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { differenceOf, mergePatchOf } from '../../../src/console/data/difference.ts'
 import { draftHookOf, hookOf, urlPatchOf } from '../../../src/console/editor/draft-hook.ts'
 import { destinationOf, draftOf, noDestination } from '../../../src/console/editor/draft.ts'
+import { faultPlace } from '../../../src/console/editor/fault-in.ts'
 import { keptSince } from '../../../src/console/editor/kept.ts'
 import { maskedOf } from '../../../src/console/editor/masked.ts'
 import { urlWith } from '../../../src/console/editor/url-with.ts'
@@ -163,6 +164,15 @@ describe('the form of a destination', () => {
   ])('shows %j with the path %j of a mapping as it is called', (url, added, called) => {
     expect(urlWith(url, added)).toBe(called)
   })
+})
+
+test.each([
+  ["filter.condition can't be read: unexpected token at character 9: write CEL.", 8],
+  ['filter.events has too few entries: add one. filter.condition has a fault: no x at character 1: y.', 0],
+  ['filter.condition is of the type int: write CEL. mappings[0].condition is at character 3: x.', undefined],
+  ['mappings[0].condition has a fault at character 3: x.', undefined],
+])('the place of the fault that %j tells is %j', (detail, place) => {
+  expect(faultPlace(detail)).toBe(place)
 })
 
 describe('the difference of two destinations', () => {
