@@ -56,7 +56,8 @@ const held = {
   },
   holder: {
     type: 'string',
-    description: 'The id of this person, token or link. `DELETE /v1/sessions/of/{holder}` ends all of its sessions.',
+    description:
+      'The id of this person, token or link. `DELETE /v1/sessions/of/{holder}` ends all of its sessions.',
   },
   name: { type: 'string', description: 'The name, as the audit trail has it.' },
   rights: rightsOf,
@@ -136,7 +137,11 @@ const routesOfOthers: readonly AdminRoute[] = [
               properties: held,
             },
           },
-          total: { type: 'integer', minimum: 0, description: 'How many there are, in all parts of the list.' },
+          total: {
+            type: 'integer',
+            minimum: 0,
+            description: 'How many there are, in all parts of the list.',
+          },
           cursor: {
             type: ['string', 'null'],
             description: 'The beginning of the next part. It is null after the last one.',

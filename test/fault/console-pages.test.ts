@@ -135,7 +135,12 @@ test('a condition is tried while it is typed, on a message and on real ones, whi
     route.fulfill({
       status: 422,
       contentType: 'application/problem+json',
-      body: JSON.stringify({ type: '/problems/faulty', title: 'Faults', status: 422, detail: `filter.condition ${hostile} at character 9: x` }),
+      body: JSON.stringify({
+        type: '/problems/faulty',
+        title: 'Faults',
+        status: 422,
+        detail: `filter.condition ${hostile} at character 9: x`,
+      }),
     }),
   )
   await page.getByLabel('Condition').fill('event ==')

@@ -195,9 +195,7 @@ export function tryRule(rule: TriedRule, messages: Record<string, unknown>[], re
 
 /** Says the same of the last events of a source. The audit trail says who has looked at them. */
 export function tryRuleOnSource(source: string, rule: TriedRule) {
-  return answered(
-    admin.post('/v1/sources/{source}/preview', { path: { source }, body: rule, ...within() }),
-  )
+  return answered(admin.post('/v1/sources/{source}/preview', { path: { source }, body: rule, ...within() }))
 }
 
 export function readMessage(id: string, reading: Reading = {}) {

@@ -154,7 +154,10 @@ export function ruleOf(draft: Draft): Rule {
   return { filter: ifAny(filter), mappings }
 }
 
-function batchOf({ batch: { isOn, maxMessages, maxBytes, maxWait, format }, rest }: Draft): object | undefined {
+function batchOf({
+  batch: { isOn, maxMessages, maxBytes, maxWait, format },
+  rest,
+}: Draft): object | undefined {
   if (!isOn) return undefined
   const before = objectAt(rest, 'batch')
   return given({

@@ -30,9 +30,7 @@ export function HookFields({ hooks, onChange, isOnlyUrls }: Props) {
               required
               isMono
             />
-            {isOnlyUrls ? null : (
-              <More hook={hook} suffix={suffix} set={(change) => set(place, change)} />
-            )}
+            {isOnlyUrls ? null : <More hook={hook} suffix={suffix} set={(change) => set(place, change)} />}
             {isOnlyUrls || hooks.length === 1 ? null : (
               <Button onClick={() => onChange(hooks.filter((_, at) => at !== place))}>Remove this URL</Button>
             )}

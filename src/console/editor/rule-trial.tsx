@@ -46,8 +46,7 @@ export function RuleTrial({ draft }: { draft: Draft }) {
 function triedRuleOf(draft: Draft): api.TriedRule | undefined {
   const { filter, mappings } = ruleOf(draft)
   if (mappings !== undefined && !Array.isArray(mappings)) return undefined
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server checks it
-  return given({ filter, mappings }) as api.TriedRule
+  return given({ filter, mappings })
 }
 
 type PastedProps = { rule: api.TriedRule; url: string; pasted: Signal<string> }
@@ -136,6 +135,10 @@ function Recent({ rule, url, sources, onTake }: RecentProps) {
 function messagesIn(text: string): readonly object[] | undefined {
   const value = readJson(text)
   const list: readonly unknown[] = Array.isArray(value) ? value : [value]
-  const objects = list.filter((one) => typeof one === 'object' && one !== null && !Array.isArray(one))
+  const objects = list.filter(isObject)
   return objects.length === 0 || objects.length < list.length ? undefined : objects
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -77,8 +77,8 @@ function LoginText({ hook: { login, tokenOrigin, failing } }: { hook: HookState 
     return <>{from} Each worker renews it before it ends, and none says that this fails.</>
   return (
     <>
-      {from} Since <Ago at={failing.since} /> none can be had: {failing.loginProblem}. Messages wait, and no try
-      counts.
+      {from} Since <Ago at={failing.since} /> none can be had: {failing.loginProblem}. Messages wait, and no
+      try counts.
     </>
   )
 }
@@ -104,8 +104,8 @@ function Keys({ id, keys }: { id: string; keys: readonly SigningKey[] }) {
     <>
       <p>
         Requests are signed with{' '}
-        {keys.length === 1 ? 'this key' : `each of these ${keys.length} keys, until the old one ends`}. Whoever
-        gets them reads the public keys from the gateway, without a login:
+        {keys.length === 1 ? 'this key' : `each of these ${keys.length} keys, until the old one ends`}.
+        Whoever gets them reads the public keys from the gateway, without a login:
       </p>
       <GatewayField />
       <Copied text={`${gatewayUrl.value.replace(/\/+$/, '')}/v1/signing-keys/${encodeURIComponent(id)}`} />

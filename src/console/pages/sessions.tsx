@@ -95,7 +95,8 @@ function SessionRow({ session, onEnd }: { session: HeldSession; onEnd: TableProp
   return (
     <tr>
       <th scope="row">
-        {name} <span class="quiet">{kinds[kind]}</span> {isOwn ? <Badge tone="active" word="this one" /> : null}
+        {name} <span class="quiet">{kinds[kind]}</span>{' '}
+        {isOwn ? <Badge tone="active" word="this one" /> : null}
       </th>
       <td>{kind === 'link' ? rights.join(', ').replaceAll('_', ' ') : rights.at(-1)}</td>
       <td class="mono">{scopeText(scope)}</td>

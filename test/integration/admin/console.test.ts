@@ -254,8 +254,8 @@ describe('a session ends', () => {
     const all = sessionsIn(JSON.parse(own.text))
     expect(all.filter(({ isOwn }) => isOwn)).toMatchObject([{ name: 'admin-er' }])
     const paged: string[] = []
-    for (let cursor: unknown = ''; cursor !== null;) {
-      const query = cursor === '' ? '' : `&cursor=${String(cursor)}`
+    for (let cursor: unknown = ''; typeof cursor === 'string';) {
+      const query = cursor === '' ? '' : `&cursor=${cursor}`
       const { json } = await tenants.call('GET', `/v1/sessions?limit=2${query}`)
       paged.push(...sessionsIn(json).map(({ id }) => id))
       cursor = json['cursor']

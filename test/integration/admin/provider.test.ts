@@ -184,6 +184,10 @@ describe('nobody signs in', () => {
   })
 })
 
+async function endAllOf(holder = ''): Promise<number> {
+  return (await tenants.call('DELETE', `/v1/sessions/of/${holder}`, {}, admin)).status
+}
+
 test('somebody ends all sessions of one person, who can sign in again, and those of nobody else', async () => {
   const ofAnn = [(await signIn()).session, (await signIn()).session]
   // The name is the same, and the person is another one.
@@ -195,12 +199,10 @@ test('somebody ends all sessions of one person, who can sign in again, and those
   const own = anns.find(({ isOwn }) => isOwn)
   const theirs = anns.find(({ holder }) => holder !== own?.holder)
   expect([own?.kind, theirs?.kind]).toEqual(['person', 'person'])
-  const end = async (holder: string) =>
-    (await tenants.call('DELETE', `/v1/sessions/of/${holder}`, {}, admin)).status
-  expect(await end(theirs?.holder ?? '')).toBe(200)
+  expect(await endAllOf(theirs?.holder)).toBe(200)
   for (const cookie of ofAnn) expect((await read('/v1/session', cookie)).status).toBe(401)
   expect((await read('/v1/session', other)).status).toBe(200)
-  expect(await end(theirs?.holder ?? '')).toBe(404)
+  expect(await endAllOf(theirs?.holder)).toBe(404)
   provider.account = { sub: 'ann-1', claims: { email: 'ann@example.com', groups: ['ops'] } }
   expect((await read('/v1/session', (await signIn()).session)).status).toBe(200)
 })

@@ -79,7 +79,13 @@ describe('the form of a destination', () => {
       timeout: '',
       isStandard: false,
       batch: { ...draft.batch, isOn: false },
-      hooks: draft.hooks.map((hook) => ({ ...hook, login: 'none' as const, certificate: '', key: '', ca: '' })),
+      hooks: draft.hooks.map((hook) => ({
+        ...hook,
+        login: 'none' as const,
+        certificate: '',
+        key: '',
+        ca: '',
+      })),
     }
     const { filter, rateLimit, labels, signing, mappings, timeout, batch, hooks } = destinationOf(emptied)
     expect([filter, rateLimit, labels, signing, mappings, timeout, batch]).toEqual([

@@ -44,7 +44,7 @@ function startAnswers() {
     askForToken: (problem: string | undefined, times = 1) => {
       const definition = catalog.destinations.get('crm')
       for (let n = 0; n < times; n++)
-        answers.observer.askedForToken('crm', 'main', { problem, isKept: false }, definition)
+        answers.observer.askedForToken?.('crm', 'main', { problem, isKept: false }, definition)
     },
     waits: (ms: number) => answers.observer.parked(deliveryOf('shop', 'crm'), 'failed', ms),
     failing: (openForMs = 0) =>
