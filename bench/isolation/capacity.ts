@@ -90,7 +90,8 @@ async function measureShared(
   try {
     recorder.begin({ messages: messagesOf(stream), secret: sharedSecret, special: [] })
     const startUs = monotonicUs()
-    await producer.run(startUs)
+    const { errors } = await producer.run(startUs)
+    if (errors.length > 0) throw new BenchmarkFailure(`capacity: Kafka refused messages: ${errors.join('; ')}`)
     const endUs = monotonicUs()
     const window = { fromUs: startUs + (endUs - startUs) / 2, untilUs: endUs }
     const { others } = await recorder.report(window)

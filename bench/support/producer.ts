@@ -12,6 +12,8 @@ import { destinationOf, dueUs, messagesOf, sourceIdOf, type Stream } from './str
  */
 
 const tickMs = 5
+/** The most messages of a request. After a delay many are due at once, and a broker refuses a batch over 1 MiB. */
+const mostAtOnce = 500
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by producer-process.ts
 const plan = JSON.parse(process.argv[2] ?? '') as Plan
@@ -53,7 +55,7 @@ function tick(): void {
   for (const cursor of cursors) {
     cursor.next = takeDue(cursor.stream, cursor.next, cursor.end, elapsedUs, batch)
   }
-  if (batch.length > 0) sends.push(send(batch))
+  for (let at = 0; at < batch.length; at += mostAtOnce) sends.push(send(batch.slice(at, at + mostAtOnce)))
   if (cursors.every(({ next, end }) => next === end)) void finish()
   else setTimeout(tick, tickMs)
 }

@@ -1,9 +1,9 @@
 import { Analytics } from '@segment/analytics-node'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { startReceiver, type Receiver } from '../support/receiver.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
-import { until } from '../support/until.ts'
-import { type Scene, setScene } from './scene.ts'
+import { startReceiver, type Receiver } from '../../support/receiver.ts'
+import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
+import { until } from '../../support/until.ts'
+import { type Scene, setScene } from '../scene.ts'
 
 let receiver: Receiver
 let scene: Scene

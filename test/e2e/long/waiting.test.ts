@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { countRecords, otherProgram, readAll } from '../support/kafka.ts'
-import { until } from '../support/until.ts'
+import { withAdmin } from '../../../src/kafka/cluster/with-admin.ts'
+import { type CountingReceiver, startCountingReceiver } from '../../support/counting-receiver.ts'
+import { countRecords, otherProgram, readAll } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
 import {
   applyTopics,
   type CatalogData,
   runToEnd,
   type SluiceProcess,
   startSluice,
-} from '../support/worker-process.ts'
-import { newIds, type Scene, setScene } from './scene.ts'
+} from '../../support/worker-process.ts'
+import { newIds, type Scene, setScene } from '../scene.ts'
 
 /** What waits in the queues of destinations, when workers come and go, and when somebody changes Kafka. */
 
