@@ -91,7 +91,8 @@ async function measureShared(
     recorder.begin({ messages: messagesOf(stream), secret: sharedSecret, special: [] })
     const startUs = monotonicUs()
     const { errors } = await producer.run(startUs)
-    if (errors.length > 0) throw new BenchmarkFailure(`capacity: Kafka refused messages: ${errors.join('; ')}`)
+    if (errors.length > 0)
+      throw new BenchmarkFailure(`capacity: Kafka refused messages: ${errors.join('; ')}`)
     const endUs = monotonicUs()
     const window = { fromUs: startUs + (endUs - startUs) / 2, untilUs: endUs }
     const { others } = await recorder.report(window)

@@ -3,8 +3,8 @@ import { limited } from './limited.ts'
 import { grants, rights } from './tokens.ts'
 import { scopeSchema } from './token-routes.ts'
 
-// Routes by which a browser signs in and out, and by which somebody ends the sessions of others. Programs send
-// their token with each request instead.
+// Routes by which a browser signs in and out, and by which somebody ends the sessions of others. Programs
+// send their token with each request instead.
 
 const time = { type: 'string', format: 'date-time' }
 const secret = { type: 'string', minLength: 1, maxLength: 200 }

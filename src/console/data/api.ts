@@ -152,7 +152,10 @@ export type Replaced = 'secret' | 'key'
 
 const ofKey = (what: Replaced) => (what === 'key' ? { query: { ed25519: true as const } } : {})
 
-/** Makes a new secret or key. `endsAt` is when the old secret ends by itself. `undefined`: when somebody ends it. */
+/**
+ * Makes a new secret or key. `endsAt` is when the old secret ends by itself. `undefined`: when somebody ends
+ * it.
+ */
 export function rotateSecret(id: string, what: Replaced, endsAt: string | undefined) {
   const body = endsAt === undefined ? {} : { oldSecretEndsAt: endsAt }
   return answered(

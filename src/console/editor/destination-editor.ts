@@ -17,8 +17,8 @@ export type DestinationEditor = ReturnType<typeof useEditor>
 
 /**
  * Edits a destination in three steps: change the fields, look at the difference (which the server checks by a
- * dry run), and save. If somebody else has changed it meanwhile, `theirs` is what is there now. `hookIds`: the
- * ids of its URLs.
+ * dry run), and save. If somebody else has changed it meanwhile, `theirs` is what is there now. `hookIds`:
+ * the ids of its URLs.
  */
 export function useEditor(opened: Present, hookIds: readonly string[]) {
   const slots: Slots = {

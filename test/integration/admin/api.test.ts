@@ -396,17 +396,7 @@ test('a destination is tested with a message of one’s own, and the answer says
       messageId: 'm1',
       isAccepted: true,
       verdict: null,
-      hooks: [
-        {
-          hook: 'good',
-          login: null,
-          certificateEndsAt: null,
-          verdict: 'delivered',
-          status: 200,
-          answer: null,
-          advice: null,
-        },
-      ],
+      hooks: [{ hook: 'good', verdict: 'delivered', status: 200, answer: null, advice: null }],
       notes: [],
     },
   })
