@@ -134,7 +134,7 @@ const introduction = `# Sluice on Kubernetes
 
 Generated from the comments of \`values.yaml\` by \`npm run generate\`.
 
-This chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster, Kubernetes 1.31 or later, and Helm 3.17 or later. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
+This page is for operators who run Sluice on Kubernetes. The chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster, Kubernetes 1.31 or later, and Helm 3.17 or later. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
 a Job creates the topics and corrects their settings.
 
 \`\`\`
@@ -146,7 +146,7 @@ helm install sluice deploy/helm/sluice --namespace sluice \\
   --set catalog.volume.secret.secretName=sluice-catalog
 \`\`\`
 
-If a release has published the image and this chart (docs/releasing.md), you need not build the image. Leave out the first line, set \`image.repository\` to the release's image, and install the chart from \`oci://…/sluice\`.
+If a release has published the image and this chart (docs/releasing.md), you need not build the image. Leave out the first line and \`image.repository\`, and install the chart from \`oci://REGISTRY/OWNER/charts/sluice\`: it names the release's image.
 
 ## What to know
 

@@ -956,7 +956,7 @@ export interface paths {
         put?: never;
         /**
          * Make many sources and destinations as they are given, in one change
-         * @description As `sluice apply -f` does: objects that are not named stay as they are. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with `dryRun` first. An object that somebody changes at the same moment refuses the change. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. A token with a scope may not use it.
+         * @description As `sluice apply -f` does: objects that are not named stay as they are. So do `state`, secrets and keys of an object (`sharedSecret`, `signing.ed25519`, `writeKeys`, `serverKeys`) that the body does not have; null removes them. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with `dryRun` first. An object that somebody changes at the same moment refuses the change. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. A token with a scope may not use it.
          */
         post: operations["apply_catalog"];
         delete?: never;
@@ -1665,6 +1665,8 @@ export interface components {
             headers: components["schemas"]["PreviewedHeader"][];
             /** @description The body, byte for byte. */
             body: string;
+            /** @description It is true if the message would have a request of its own also if the destination had a `batch`, because its mapping makes more than a body of JSON. */
+            isAlone: boolean;
         };
         Previewed: {
             /** @description It is null if the message was refused. */
@@ -1678,7 +1680,7 @@ export interface components {
             result: "passes" | "excluded" | "missing_field" | "not_sampled" | "failed" | "mapping_failed" | "refused";
             /** @description Why, without anything of the message. It is null if there is nothing to say. */
             detail: string | null;
-            /** @description The mapping that is for the message. It is null if none is, or if the filter keeps the message away. */
+            /** @description The mapping that is for the message, or whose condition can not be evaluated. It is null if none is, or if the filter keeps the message away. */
             mapping: components["schemas"]["PreviewedMapping"] | null;
             /** @description The request that the destination would get. It is null if it would get none. */
             request: components["schemas"]["PreviewedRequest"] | null;
@@ -1697,7 +1699,7 @@ export interface components {
              * @description When it last told something.
              */
             toldAt: string;
-            /** @description Why it doesn't follow the topic of the catalog. It is null if it does. */
+            /** @description What is wrong with the topic of the catalog: why it doesn't follow it, which objects it can't use, or which were overwritten. It is null if nothing is. */
             catalogTrouble: string | null;
             /**
              * Format: date-time
@@ -3714,7 +3716,8 @@ export interface operations {
                      *                 "value": "application/json"
                      *               }
                      *             ],
-                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *             "body": "{\"text\":\"Order Completed: 30\"}",
+                     *             "isAlone": false
                      *           }
                      *         }
                      *       ]
@@ -3803,7 +3806,8 @@ export interface operations {
                      *                 "value": "application/json"
                      *               }
                      *             ],
-                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *             "body": "{\"text\":\"Order Completed: 30\"}",
+                     *             "isAlone": false
                      *           }
                      *         }
                      *       ]
@@ -6568,6 +6572,8 @@ export interface operations {
                     destinations?: components["schemas"]["Destination"][];
                     /** @description A label, such as `tenant=acme`: objects that have it and are not in the body are removed. */
                     prune?: string;
+                    /** @description `true`: prunes although nothing in the body has the label, so that all objects with it are removed. Otherwise, this is refused. */
+                    allowEmpty?: boolean;
                 };
             };
         };

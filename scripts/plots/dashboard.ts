@@ -1,5 +1,6 @@
 import { type Board, colorOf, type Panel } from '../dashboard-queries.ts'
 import { type Chart, drawPage, type Line, short } from './line-chart.ts'
+import { shades, storyMinutes } from './story.ts'
 
 type Series = { labels: Record<string, string>; points: readonly (readonly [atS: number, value: number])[] }
 
@@ -9,7 +10,6 @@ const fixed = { green: '#059669', red: '#dc2626' }
 const mostLines = colors.length
 const columns = 3
 const width = 420
-const marks = 4
 
 export type Drawn = {
   svg: string
@@ -27,17 +27,29 @@ export function drawnPanels({ panels }: Board): readonly Panel[] {
   return panels.filter(({ kind }) => kind === undefined)
 }
 
+/** The time that a picture shows. All times are epoch seconds. */
+export type Shown = {
+  readonly from: number
+  readonly until: number
+  /** The time between two values of a series, in seconds. */
+  readonly stepS: number
+  /** How long a minute of the story lasts, in seconds. */
+  readonly minuteS: number
+  /** What Grafana marks in all panels. */
+  readonly moments: readonly { readonly at: number; readonly name: string }[]
+}
+
 /**
  * Draws a dashboard with the values that `range` returns for its queries. The picture has the content of
- * Grafana's dashboard, but another layout. Times are epoch seconds.
+ * Grafana's dashboard, but another layout.
  */
 export async function drawBoard(
   board: Board,
   range: (expr: string) => Promise<readonly Series[]>,
-  { from, until }: { from: number; until: number },
+  { from, until, stepS, minuteS, moments }: Shown,
 ): Promise<Drawn> {
   const charts: Chart[] = []
-  for (const panel of drawnPanels(board)) charts.push(await chartOf(panel, range))
+  for (const panel of drawnPanels(board)) charts.push(await chartOf(panel, range, stepS))
   const empty = charts.filter(({ lines }) => lines.every(({ points }) => points.length === 0))
   const svg = drawPage({
     charts,
@@ -45,11 +57,18 @@ export async function drawBoard(
     width,
     from,
     until,
-    ticks: Array.from({ length: marks + 1 }, (_, index) => ({
-      at: from + (index / marks) * (until - from),
-      name: `${Math.round(((index / marks) * (until - from)) / 6) / 10} min`,
+    moments,
+    bands: shades().map(({ name, color, fromMin, untilMin }) => ({
+      name,
+      color,
+      from: from + fromMin * minuteS,
+      until: from + untilMin * minuteS,
     })),
-    note: `Sluice: ${board.title}. A drawing, not Grafana: what a Prometheus answers to the queries of this dashboard that scraped a gateway and a worker with faults (test/fault/prometheus.test.ts).`,
+    ticks: Array.from({ length: storyMinutes + 1 }, (_, minute) => ({
+      at: from + minute * minuteS,
+      name: minute === storyMinutes ? `${minute} min` : String(minute),
+    })),
+    note: `Sluice: ${board.title}. A drawing, not Grafana: what a Prometheus answered to the queries of this dashboard while docs/dashboards.md was played (test/fault/prometheus.test.ts).`,
   })
   return { svg, empty: empty.map(({ title }) => title) }
 }
@@ -57,22 +76,47 @@ export async function drawBoard(
 async function chartOf(
   { title, unit, max, queries }: Panel,
   range: (expr: string) => Promise<readonly Series[]>,
+  stepS: number,
 ): Promise<Chart> {
   const lines: Omit<Line, 'color'>[] = []
   for (const { legend, expr } of queries)
     for (const { labels, points } of await range(expr)) {
       const numbers = points.filter(([, value]) => Number.isFinite(value))
-      if (numbers.length > 0) lines.push({ name: named(legend, labels), points: numbers })
+      if (numbers.length > 0) lines.push({ name: named(legend, labels), points: withGaps(numbers, stepS) })
     }
   return {
     title,
     unit: units[unit],
     ...(max !== undefined && { top: max }),
-    lines: lines.slice(0, mostLines).map((line, index) => {
+    lines: highest(lines).map((line, index) => {
       const color = colorOf(line.name)
       return { ...line, color: (color && fixed[color]) ?? colors[index] ?? '#374151' }
     }),
   }
+}
+
+/** Adds a point without a value where a series has ended for a while. */
+function withGaps(
+  points: readonly (readonly [atS: number, value: number])[],
+  stepS: number,
+): (readonly [atS: number, value: number | undefined])[] {
+  return points.flatMap(([at, value], index) => {
+    const before = points[index - 1]?.[0] ?? at
+    return at - before > 1.5 * stepS
+      ? [[at, undefined] as const, [at, value] as const]
+      : [[at, value] as const]
+  })
+}
+
+/** Returns as many lines as can be distinguished, in the given order: those that reach the highest values. */
+function highest(lines: readonly Omit<Line, 'color'>[]): readonly Omit<Line, 'color'>[] {
+  if (lines.length <= mostLines) return lines
+  const kept = new Set(lines.toSorted((one, other) => most(other) - most(one)).slice(0, mostLines))
+  return lines.filter((line) => kept.has(line))
+}
+
+function most({ points }: Pick<Line, 'points'>): number {
+  return Math.max(...points.map(([, value]) => value ?? 0))
 }
 
 /** Returns the name of a line: its legend with the values of the labels, as Grafana fills them in. */

@@ -28,6 +28,11 @@ const requestProperties = {
     description: 'The headers that the message decides.',
   },
   body: { type: 'string', description: 'The body, byte for byte.' },
+  isAlone: {
+    type: 'boolean',
+    description:
+      'It is true if the message would have a request of its own also if the destination had a `batch`, because its mapping makes more than a body of JSON.',
+  },
 }
 const mappingProperties = {
   place: { type: 'integer', minimum: 0, description: 'Its place in the list of mappings, from 0.' },
@@ -55,7 +60,7 @@ const resultProperties = {
   mapping: {
     ...orNull('PreviewedMapping', mappingProperties),
     description:
-      'The mapping that is for the message. It is null if none is, or if the filter keeps the message away.',
+      'The mapping that is for the message, or whose condition can not be evaluated. It is null if none is, or if the filter keeps the message away.',
   },
   request: {
     ...orNull('PreviewedRequest', requestProperties),
@@ -92,6 +97,7 @@ const answer = {
           path: '',
           headers: [{ name: 'Content-Type', value: 'application/json' }],
           body: '{"text":"Order Completed: 30"}',
+          isAlone: false,
         },
       },
     ],

@@ -271,7 +271,8 @@ const workerProperties = {
   toldAt: { type: 'string', format: 'date-time', description: 'When it last told something.' },
   catalogTrouble: {
     type: ['string', 'null'],
-    description: "Why it doesn't follow the topic of the catalog. It is null if it does.",
+    description:
+      "What is wrong with the topic of the catalog: why it doesn't follow it, which objects it can't use, or which were overwritten. It is null if nothing is.",
   },
   catalogCopyAt: {
     ...timeOrNull,

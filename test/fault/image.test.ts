@@ -67,6 +67,11 @@ describe('the image', () => {
     expect(said).toContain(`(commit ${commit.slice(0, 12)}`)
   })
 
+  test('leads from its help to the pages of its version', async () => {
+    const said = await runContainer(image, { args: ['status', '--help'], env: {} })
+    expect(said).toMatch(/https:\/\/git\.example\/team\/sluice\/blob\/v[\d.]+\/docs\/status\.md/)
+  })
+
   test('prints the runbooks of its version', async () => {
     const said = await runContainer(image, { args: ['runbook', 'SluiceLagGrows'], env: {} })
     expect(said).toContain('## What to do')

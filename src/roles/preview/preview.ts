@@ -5,7 +5,9 @@ import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
 import type { MessageLimits } from '../../message/limits.ts'
 import { judgeOf } from '../../routing/route.ts'
-import { chooseMapping, type Outgoing, outgoingOf } from '../../shape/choice.ts'
+import { chooseMapping, type Outgoing, outgoingOf, saidOfEach } from '../../shape/choice.ts'
+import type { Mapping } from '../../shape/definition.ts'
+import { isOwnRequest } from '../../shape/shaper.ts'
 
 // What a filter and mappings do with messages, without a destination that has them.
 
@@ -29,7 +31,7 @@ export type Previewed = {
   readonly message: string | null
   readonly result: PreviewResult
   readonly detail: string | null
-  /** The mapping that is for the message. Null if there is none, or if the filter keeps the message away. */
+  /** The mapping that is for the message, or whose condition can't be evaluated. Null: there is none. */
   readonly mapping: PreviewedMapping | null
   /** The request, if there would be one. */
   readonly request: PreviewedRequest | null
@@ -38,12 +40,16 @@ export type Previewed = {
 /** `place`: its place in the list of mappings, from 0. */
 export type PreviewedMapping = { readonly place: number; readonly name: string | null }
 
-/** `path`: what is added to the path of the URL. */
+/**
+ * `path`: what is added to the path of the URL. `isAlone`: true if the message would have a request of its
+ * own also if its destination had batches.
+ */
 export type PreviewedRequest = {
   readonly method: string
   readonly path: string
   readonly headers: readonly { readonly name: string; readonly value: string }[]
   readonly body: string
+  readonly isAlone: boolean
 }
 
 export type CheckedRule =
@@ -90,7 +96,8 @@ export function previewOf(
 
 function previewed(destination: Destination, message: Entered): Previewed {
   const none = { ...shown(message), mapping: null, request: null }
-  const said = judgeOf(message)?.(destination)
+  // The mappings are asked afterwards, so that it can be told which of them is meant.
+  const said = judgeOf(message)?.({ ...destination, mappings: undefined })
   if (said === undefined || said.kind === 'passes' || said.kind === 'waits') return sent(destination, message)
   if (said.kind === 'failed') return { ...none, result: 'failed', detail: said.detail }
   const detail = said.detail === '' ? null : said.detail
@@ -116,7 +123,7 @@ function sent({ mappings }: Destination, message: Entered): Previewed {
   const outgoing = outgoingOf(mappings, { body, isOwed: type === 'delete' })
   switch (outgoing.kind) {
     case 'none':
-      return { ...about, result: 'excluded', detail: 'no mapping is for it', request: null }
+      return { ...about, result: 'excluded', detail: whyNone(mappings ?? [], body), request: null }
     case 'failed': {
       const result = outgoing.reason === 'filter_failed' ? 'failed' : 'mapping_failed'
       return { ...about, result, detail: outgoing.detail, request: null }
@@ -129,17 +136,29 @@ function sent({ mappings }: Destination, message: Entered): Previewed {
 
 function mappingOf(mappings: Destination['mappings'], body: Buffer): PreviewedMapping | null {
   const choice = mappings && chooseMapping(mappings, new MessageView(body))
-  if (mappings === undefined || choice?.kind !== 'mapping') return null
+  if (mappings === undefined || choice === undefined || choice.kind === 'none') return null
   return { place: mappings.indexOf(choice.mapping), name: choice.mapping.name ?? null }
+}
+
+/** Says of each mapping why it isn't for a message. */
+function whyNone(mappings: readonly Mapping[], body: Buffer): string {
+  const why = saidOfEach(mappings, new MessageView(body)).map((said, index) => {
+    const name = mappings[index]?.name ?? `mapping ${index + 1}`
+    return said.kind === 'lacks'
+      ? `${name}: a field is absent or has another type, ${said.detail}`
+      : `${name}: its condition is not met`
+  })
+  return `no mapping is for it (${why.join('; ')})`
 }
 
 function requestOf(outgoing: Outgoing & { kind: 'plain' | 'shaped' }, body: Buffer): PreviewedRequest {
   if (outgoing.kind === 'plain') {
     const headers = [{ name: 'Content-Type', value: 'application/json' }]
-    return { method: 'POST', path: '', headers, body: body.toString() }
+    return { method: 'POST', path: '', headers, body: body.toString(), isAlone: false }
   }
   const { method, path, contentType, headers, body: shaped } = outgoing.shaped
   const flat = ['Content-Type', contentType, ...headers]
   const named = flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: flat[at + 1] ?? '' }] : []))
-  return { method, path, headers: named, body: shaped.toString() }
+  const isAlone = isOwnRequest(outgoing.shaped)
+  return { method, path, headers: named, body: shaped.toString(), isAlone }
 }
