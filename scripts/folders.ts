@@ -398,7 +398,7 @@ const parts: Readonly<Record<string, Folder>> = {
       },
       '.': {
         about: '`main.tsx`: address → page',
-        imports: ['data', 'parts', 'editor', 'pages'],
+        imports: ['data', 'parts', 'pages'],
       },
     },
   },
