@@ -9,7 +9,9 @@ import { anywhere } from './anywhere.ts'
 export const hostile = '<img src=x onerror=alert(1)>'
 
 /** Fields whose texts strangers write. The answers of the server begin them with `hostile`. */
-const written = new Set(['why', 'name', 'detail', 'answer', 'createdBy', 'by', 'body'])
+const written = new Set(
+  'why name detail answer createdBy by body message value problem loginProblem condition clientId'.split(' '),
+)
 
 const policy = [
   "default-src 'none'",
