@@ -4,7 +4,7 @@ import { type AdminAnswer, done, missing, problem } from '../../admin/problem.ts
 import { personId, personPrefix } from '../../admin/provider/people.ts'
 import { covers, scopeData } from '../../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../../admin/server.ts'
-import type { Holder, SessionBook } from '../../admin/sessions.ts'
+import { endOfSession, type Holder, type SessionBook } from '../../admin/sessions.ts'
 import { mayDo, rights } from '../../admin/tokens.ts'
 import { atStore, type SessionStore } from './session-store.ts'
 
@@ -146,7 +146,7 @@ function holderOf({ session, token }: Holder): { readonly kind: string; readonly
 function heldData(holder: Holder): object {
   const { session, token } = holder
   const { kind, id } = holderOf(holder)
-  const { name, grants, seesContent, scope, endsAtMs = Infinity } = token
+  const { name, grants, seesContent, scope } = token
   return {
     id: session.id,
     kind,
@@ -156,7 +156,7 @@ function heldData(holder: Holder): object {
     content: seesContent,
     scope: scopeData(scope),
     since: timeOf(session.madeAtMs),
-    endsAt: timeOf(Math.min(session.endsAtMs, endsAtMs)),
+    endsAt: timeOf(endOfSession({ session, token })),
   }
 }
 
