@@ -156,7 +156,7 @@ function heldData(holder: Holder): object {
     content: seesContent,
     scope: scopeData(scope),
     since: timeOf(session.madeAtMs),
-    endsAt: timeOf(endOfSession({ session, token })),
+    endsAt: timeOf(endOfSession(holder)),
   }
 }
 
