@@ -81,6 +81,11 @@ function answerTo(method: string, path: string, { body, rights, state }: Asked):
       rights,
       scope: rights.includes('admin') ? 'all' : { label: 'tenant=acme' },
       ends: null,
+      content: rights.includes('admin'),
+      label: null,
+      isLink: !rights.includes('admin'),
+      theme: null,
+      isSession: true,
     }
   if (path === '/v1/log/stats' && body.includes('step'))
     return state === 'empty' ? { ...steps, groups: [] } : steps
