@@ -53,7 +53,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   shape: {
     about: "requests that mappings make of messages, in the form of Segment's mapping-kit",
-    imports: ['conditions'],
+    imports: ['conditions', 'message'],
     isPure: true,
   },
   routing: {
