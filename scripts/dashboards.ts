@@ -42,7 +42,7 @@ Blue marks are those of Grafana. The shades are only in the pictures: \`crm\` is
 
 **What is compressed.** What takes hours in production takes minutes here. The waits before the next tries are 2 s, 10 s and 30 s
 instead of 1 min, 10 min and 1 h (\`retry.ladder\`), and a message becomes a dead letter after 2 min instead of 4 h (\`retry.limit\`). Notices come after 20 s (\`notices.failingAfter\`), and a first
-sync writes 5 members a second instead of 200, so that it can be seen. Prometheus scrapes every second, and rates are those of 30 s. Nothing else is compressed: latencies, breakers and
+sync writes 10 members a second instead of 200, so that it can be seen. Prometheus scrapes every second, and rates are those of 30 s. Nothing else is compressed: latencies, breakers and
 handovers take as long as in production. The two commits in "What runs" are made up.
 `
 
@@ -256,10 +256,11 @@ function named(name: string): { matcher: object } {
   return { matcher: { id: 'byName', options: name } }
 }
 
+/** Paints the lines with these names in shades of a color, so that several of them can be distinguished. */
 function painted(pattern: RegExp, fixedColor: string): object {
   return {
     matcher: { id: 'byRegexp', options: String(pattern) },
-    properties: [{ id: 'color', value: { mode: 'fixed', fixedColor } }],
+    properties: [{ id: 'color', value: { mode: 'shades', fixedColor } }],
   }
 }
 

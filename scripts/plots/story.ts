@@ -36,7 +36,7 @@ export const story = [
     about:
       'The endpoint of `crm` gets slow, and takes less than comes. What it does not take waits for its turn. Also, the second URL of `search` hangs.',
     seenIn: 'How long requests take, Waiting for their turn, Requests that a URL never got',
-    shade: { name: 'slow', color: '#d97706' },
+    shade: { name: 'crm slow', color: '#d97706' },
   },
   {
     id: 'fails',
@@ -44,7 +44,7 @@ export const story = [
     about:
       'The endpoint of `crm` fails (503). Its messages wait for their next try. Messages to others go on as before.',
     seenIn: 'Requests that succeed, Answers by status, Longest open breaker, Waiting for a retry',
-    shade: { name: 'fails', color: '#dc2626' },
+    shade: { name: 'crm fails', color: '#dc2626' },
   },
   {
     id: 'recovers',
@@ -68,14 +68,14 @@ export const story = [
   },
   {
     id: 'deploy',
-    atMin: 5.6,
+    atMin: 5.75,
     about:
       'A deployment: all processes start anew with another build, one after the other. Workers hand over their partitions.',
     seenIn: 'What runs, Rebalances, Last restore',
   },
   {
     id: 'replay',
-    atMin: 6.4,
+    atMin: 6.35,
     about: 'The endpoint of `refunds` is repaired, and its dead letters are sent again.',
     seenIn: 'Replays, Sent again',
   },

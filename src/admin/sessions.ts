@@ -92,8 +92,16 @@ export type SessionBookOptions = {
   readonly now?: () => number
 }
 
-/** A session that is in force, with what its holder may do. */
+/**
+ * A session that is in force, with what its holder may do. The token has the end of the token that has signed
+ * in, so what the session makes, such as a link, may outlive it.
+ */
 export type Holder = { readonly session: Session; readonly token: Token }
+
+/** Returns when a session ends at the latest, in epoch milliseconds. */
+export function endOfSession({ session, token }: Holder): number {
+  return Math.min(session.endsAtMs, token.endsAtMs ?? Infinity)
+}
 
 /** The sessions that are in force. None outlives its token, or may do more. */
 export class SessionBook {
@@ -115,8 +123,7 @@ export class SessionBook {
     if (session === undefined || session.kind !== kind) return undefined
     const token = this.#tokenOf(session)
     if (token === undefined) return undefined
-    const endsAtMs = Math.min(session.endsAtMs, token.endsAtMs ?? Infinity)
-    return { session, token: { ...token, endsAtMs, digest: Buffer.from(session.hash, 'hex') } }
+    return { session, token: { ...token, digest: Buffer.from(session.hash, 'hex') } }
   }
 
   /** The token of a session. `undefined`: one of them has ended. */

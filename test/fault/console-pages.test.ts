@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { startChromium } from '../support/chromium.ts'
 import { type ConsoleExamples, hostile, serveExamples } from '../support/console-examples.ts'
 import { openConsolePage, untilShown } from '../support/console-page.ts'
+import { until } from '../support/until.ts'
 
 // The bundle of the console in Chromium, behind a path prefix, with the examples of the API's document.
 
@@ -234,6 +235,28 @@ test('what a session may not do is not offered', async () => {
   const links = await page.getByRole('link').allTextContents()
   for (const refused of ['Secret', 'History', 'Audit', 'Tokens', 'Sessions', 'Customers'])
     expect(links).not.toContain(refused)
+})
+
+test('a new destination gets the only source, also if somebody types before the sources have come', async () => {
+  const { page, complaints } = await open()
+  const { promise: isTyped, resolve: typed } = Promise.withResolvers<void>()
+  await page.route('**/v1/sources', async (route) => {
+    await isTyped
+    const response = await route.fetch()
+    const { sources }: { sources: unknown[] } = await response.json()
+    await route.fulfill({ response, json: { sources: sources.slice(0, 1) } })
+  })
+  await page.goto(urlOf('filled', 'new-destination'))
+  await untilShown(page, 'Add a destination')
+  await page.getByLabel('Id').fill('erp')
+  await page.getByLabel('Full URL').fill('https://erp.example.com/hook')
+  typed()
+  await until('it has the source', async () => (await page.getByLabel('Sources').inputValue()) === 'shop')
+  expect(await page.getByLabel('Id').inputValue()).toBe('erp')
+  await page.getByLabel('Sources').fill('')
+  await page.getByLabel('Name', { exact: true }).fill('ERP')
+  expect(await page.getByLabel('Sources').inputValue()).toBe('')
+  expect(complaints).toEqual([])
 })
 
 test('a server that does not answer any more is told, with since when, until it answers again', async () => {

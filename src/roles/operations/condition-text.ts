@@ -117,7 +117,7 @@ export function whyOf(assessed: AssessedDestination, nowMs: number): string {
     case 'unknown':
       return 'not all workers tell'
     case 'healthy':
-      return ''
+      return assessed.destination.sources.length === 0 ? 'no source sends to it' : ''
   }
 }
 

@@ -331,6 +331,11 @@ describe('a link of a customer', () => {
     return { status, id: String(json['id']), secret: String(json['link']).split('#link=')[1] ?? '', json }
   }
 
+  async function makeInBrowser(token: string, expiresAt: string) {
+    const headers = { cookie: await signIn({ token }), origin: originOf() }
+    return browse('POST', '/v1/links', { headers, body: { ...order, expiresAt } })
+  }
+
   test('shows what has the label, and does what it names', async () => {
     const { json, secret } = await makeLink()
     expect(json).toMatchObject({
@@ -411,6 +416,17 @@ describe('a link of a customer', () => {
     expect((await tenants.call('GET', '/v1/session', { token: secret })).status).toBe(401)
     const two = { link: secret, token: tenants.tokens.read }
     expect((await browse('POST', '/v1/session', { body: two })).status).toBe(400)
+  })
+
+  test('may outlive the session that makes it, but not the token', async () => {
+    const expiresAt = new Date(Date.now() + 30 * 86_400_000).toISOString()
+    const made = await makeInBrowser(tenants.tokens.admin, expiresAt)
+    expect([made.status, JSON.parse(made.text)]).toMatchObject([201, { expiresAt }])
+    const end = new Date(Date.now() + 120_000).toISOString()
+    const token = await tenants.token({ name: 'brief', right: 'admin', scope: 'all', expiresAt: end })
+    const refused = await makeInBrowser(token, expiresAt)
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(`after ${end}`)])
+    expect((await makeInBrowser(token, end)).status).toBe(201)
   })
 
   test('ends with all its sessions when it is revoked', async () => {

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import { everything } from '../../../src/admin/scope.ts'
-import { newSession, SessionBook, type StoredSession, storedSession } from '../../../src/admin/sessions.ts'
+import {
+  endOfSession,
+  newSession,
+  SessionBook,
+  type StoredSession,
+  storedSession,
+} from '../../../src/admin/sessions.ts'
 import { TokenBook } from '../../../src/admin/token-book.ts'
 import { newSecret, type Token } from '../../../src/admin/tokens.ts'
 
@@ -85,7 +91,8 @@ test('a session ends with its token', () => {
   const { book, token, keep, revoke } = open({ endsAtMs: Date.now() + 2_000 })
   const { secret, session } = newSession('session', token, limits)
   keep(storedSession(session))
-  expect(book.find('session', secret)?.token.endsAtMs).toBe(token.endsAtMs)
+  const held = book.find('session', secret)
+  expect(held && endOfSession(held)).toBe(token.endsAtMs)
   revoke()
   expect(book.find('session', secret)).toBeUndefined()
   const other = open({ endsAtMs: Date.now() + 2_000 })
@@ -93,6 +100,15 @@ test('a session ends with its token', () => {
   other.keep(storedSession(second.session))
   other.pass(2_500)
   expect(other.book.find('session', second.secret)).toBeUndefined()
+})
+
+test('what a session makes may outlive it, but not what somebody has signed in with', () => {
+  const { book, token, keep } = open()
+  const { secret, session } = newSession('session', token, limits)
+  keep(storedSession(session))
+  const held = book.find('session', secret)
+  expect(held?.token.endsAtMs).toBeUndefined()
+  expect(held && endOfSession(held)).toBe(session.endsAtMs)
 })
 
 test('what a later version keeps of a session is not overlooked', () => {
