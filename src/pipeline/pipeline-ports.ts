@@ -170,6 +170,8 @@ export type FilteredMessage = {
   readonly messageId: string
   /** The message's `type`. */
   readonly kind: string
+  /** The canonical body, if there is one. It may be in the buffer of a fetch. */
+  readonly body?: Buffer | undefined
 }
 
 /** A memory of earlier messages, which recognizes repeats. */
