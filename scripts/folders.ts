@@ -84,7 +84,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   config: {
     about: 'one table of settings; the one reader of the environment',
-    imports: ['catalog', 'retry'],
+    imports: ['catalog', 'message', 'retry'],
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
@@ -103,6 +103,10 @@ const parts: Readonly<Record<string, Folder>> = {
         imports: ['.'],
       },
     },
+  },
+  'segment-import': {
+    about: "a catalog of what Segment's Public API says about the webhooks of a workspace",
+    imports: ['catalog', 'conditions'],
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',

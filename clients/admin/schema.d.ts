@@ -3134,6 +3134,8 @@ export interface operations {
                     messageId?: string;
                     /** @description The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`. */
                     user?: string;
+                    /** @description The value of a field that `attempts.index` names, such as an order number. The log has only a keyed hash of it, as of users. */
+                    value?: string;
                     kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
                     /** @enum {unknown} */
                     outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files" | "login";
@@ -3246,6 +3248,8 @@ export interface operations {
                     messageId?: string;
                     /** @description The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`. */
                     user?: string;
+                    /** @description The value of a field that `attempts.index` names, such as an order number. The log has only a keyed hash of it, as of users. */
+                    value?: string;
                     kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
                     /** @enum {unknown} */
                     outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files" | "login";

@@ -241,6 +241,7 @@ export type LogSearch = {
   readonly destination?: string | undefined
   readonly source?: string | undefined
   readonly user?: string | undefined
+  readonly value?: string | undefined
   readonly status?: number | undefined
   readonly kinds?: LogKind[] | undefined
   readonly reason?: string | undefined
