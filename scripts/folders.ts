@@ -351,7 +351,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   tracing: {
     about: 'spans by OpenTelemetry, if an endpoint is set',
-    imports: ['config', 'delivery', 'gateway', 'message', 'pipeline', 'retry'],
+    imports: ['config', 'delivery', 'gateway', 'message', 'pipeline', 'retry', 'shape'],
     packages: ['@opentelemetry'],
   },
   telemetry: {
@@ -425,7 +425,7 @@ export const folders: Readonly<Record<string, Folder>> = {
         imports: ['start'],
       },
       preview: {
-        about: 'what a filter of a destination does with messages, tried without a destination',
+        about: 'what a filter and mappings do with messages, tried without a delivery',
         imports: [],
       },
       operations: {
@@ -491,6 +491,10 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: '`sluice filter`',
         imports: ['command'],
       },
+      mappings: {
+        about: '`sluice mappings`',
+        imports: ['command', 'listen'],
+      },
       replay: {
         about: '`sluice replay`',
         imports: ['command'],
@@ -510,6 +514,7 @@ export const folders: Readonly<Record<string, Folder>> = {
           'destinations',
           'log',
           'filter',
+          'mappings',
           'replay',
           'topics',
         ],

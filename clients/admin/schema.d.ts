@@ -1585,6 +1585,12 @@ export interface components {
             /** @description The value of the record, as its producer wrote it. */
             body: string;
         };
+        PreviewedMapping: {
+            /** @description Its place in the list of mappings, from 0. */
+            place: number;
+            /** @description Its name in the catalog. */
+            name: string | null;
+        };
         PreviewedHeader: {
             name: string;
             value: string;
@@ -1597,10 +1603,14 @@ export interface components {
             headers: components["schemas"]["PreviewedHeader"][];
             /** @description The body, byte for byte. */
             body: string;
+            /** @description It is true if the message would have a request of its own also if the destination had a `batch`, because its mapping makes more than a body of JSON. */
+            isAlone: boolean;
         };
         Previewed: {
             /** @description It is null if the message was refused. */
             messageId: string | null;
+            /** @description The body that is sent without a mapping. It is null if the message was refused. */
+            message: string | null;
             /**
              * @description `passes`: the destination gets the message. `excluded`: it does not. `missing_field`: it does not, because the message lacks a field of the condition, or it has another type. `not_sampled`: the user is not in the sample. `failed`: the message becomes a dead letter, because its condition can not be evaluated. `mapping_failed`: it becomes a dead letter, because the mapping makes no request of it. `refused`: no destination gets the message, because it has a fault.
              * @enum {string}
@@ -1608,6 +1618,8 @@ export interface components {
             result: "passes" | "excluded" | "missing_field" | "not_sampled" | "failed" | "mapping_failed" | "refused";
             /** @description Why, without anything of the message. It is null if there is nothing to say. */
             detail: string | null;
+            /** @description The mapping that is for the message, or whose condition can not be evaluated. It is null if none is, or if the filter keeps the message away. */
+            mapping: components["schemas"]["PreviewedMapping"] | null;
             /** @description The request that the destination would get. It is null if it would get none. */
             request: components["schemas"]["PreviewedRequest"] | null;
         };
@@ -2248,6 +2260,7 @@ export type MessageRequest = components['schemas']['MessageRequest'];
 export type SourceEvent = components['schemas']['SourceEvent'];
 export type EventSearch = components['schemas']['EventSearch'];
 export type FoundEvent = components['schemas']['FoundEvent'];
+export type PreviewedMapping = components['schemas']['PreviewedMapping'];
 export type PreviewedHeader = components['schemas']['PreviewedHeader'];
 export type PreviewedRequest = components['schemas']['PreviewedRequest'];
 export type Previewed = components['schemas']['Previewed'];
@@ -3560,8 +3573,13 @@ export interface operations {
                      *       "results": [
                      *         {
                      *           "messageId": "order-4711",
+                     *           "message": "{\"type\":\"track\",\"userId\":\"u1\",\"event\":\"Order Completed\",\"messageId\":\"order-4711\",\"timestamp\":\"2026-07-29T09:30:00.000Z\",\"context\":{},\"properties\":{\"total\":30},\"version\":1}",
                      *           "result": "passes",
                      *           "detail": null,
+                     *           "mapping": {
+                     *             "place": 0,
+                     *             "name": null
+                     *           },
                      *           "request": {
                      *             "method": "POST",
                      *             "path": "",
@@ -3571,7 +3589,8 @@ export interface operations {
                      *                 "value": "application/json"
                      *               }
                      *             ],
-                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *             "body": "{\"text\":\"Order Completed: 30\"}",
+                     *             "isAlone": false
                      *           }
                      *         }
                      *       ]
@@ -3644,8 +3663,13 @@ export interface operations {
                      *       "results": [
                      *         {
                      *           "messageId": "order-4711",
+                     *           "message": "{\"type\":\"track\",\"userId\":\"u1\",\"event\":\"Order Completed\",\"messageId\":\"order-4711\",\"timestamp\":\"2026-07-29T09:30:00.000Z\",\"context\":{},\"properties\":{\"total\":30},\"version\":1}",
                      *           "result": "passes",
                      *           "detail": null,
+                     *           "mapping": {
+                     *             "place": 0,
+                     *             "name": null
+                     *           },
                      *           "request": {
                      *             "method": "POST",
                      *             "path": "",
@@ -3655,7 +3679,8 @@ export interface operations {
                      *                 "value": "application/json"
                      *               }
                      *             ],
-                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *             "body": "{\"text\":\"Order Completed: 30\"}",
+                     *             "isAlone": false
                      *           }
                      *         }
                      *       ]

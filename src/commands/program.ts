@@ -11,6 +11,7 @@ import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addFilterCommands } from './filter/filter-commands.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addListenCommand } from './listen/listen-command.ts'
+import { addMappingsCommands } from './mappings/mappings-commands.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addRunbookCommand } from './runbook-command.ts'
@@ -50,6 +51,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addSourceCommands(tools)
   addDestinationCommands(tools)
   addFilterCommands(tools)
+  addMappingsCommands(tools)
   addSigningKeyCommand(tools)
   addAdminCommands(tools)
   addConsoleCommand(tools)
@@ -116,6 +118,7 @@ Examples:
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
   sluice filter test 'properties.total > 100' messages.ndjson   which messages meet a condition
+  sluice mappings test messages.ndjson --destination crm   the requests that its mappings make
   sluice runbook SluiceLagGrows               what an alert means, and what to do
   sluice config                               the configuration in force, and where each value is from
 

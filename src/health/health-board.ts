@@ -4,6 +4,7 @@ import {
   type DestinationWord,
   type FailingHookWord,
   type FailingWord,
+  type LimitWord,
   type ProcessWord,
 } from './health-record.ts'
 import { type AudienceHealth, audiencesTogether } from './audience-board.ts'
@@ -217,15 +218,21 @@ function sumOf(words: readonly DestinationWord[], isComplete: boolean): Destinat
   const oldest = waiting.flatMap((one) => (one.messages > 0 ? [one.oldestMs] : []))
   const perSecond = sum(waiting.map((one) => one.perSecond ?? 0))
   const most = sumIfAll(limits.map((limit) => limit.perSecond))
+  const mostMessages = sumIfAll(limits.map(messagesPerSecond))
   return {
     messages: isComplete ? messages : undefined,
     replayed: isComplete ? sum(waiting.map(({ replayed }) => replayed)) : undefined,
     oldestMs: isComplete ? leastOf(oldest) : undefined,
-    drainMs: isComplete ? drainMsOf(messages, perSecond || (most ?? 0)) : undefined,
+    drainMs: isComplete ? drainMsOf(messages, perSecond || (mostMessages ?? 0)) : undefined,
     inFlight: limits.length === 0 ? undefined : sum(limits.map(({ inFlight }) => inFlight)),
     perSecond: most,
     isLowered: limits.some(({ isLowered }) => isLowered),
   }
+}
+
+/** Returns how many messages a second a process may send. `undefined`: their number isn't limited. */
+function messagesPerSecond({ perSecond, perRequest = 1 }: LimitWord): number | undefined {
+  return perSecond === undefined ? undefined : perSecond * perRequest
 }
 
 function drainMsOf(messages: number, perSecond: number): number | undefined {

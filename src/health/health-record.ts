@@ -61,6 +61,8 @@ const limitSchema = Type.Object({
   inFlight: Type.Number(),
   /** The most requests a second from this process. Absent: not limited. */
   perSecond: Type.Optional(Type.Number()),
+  /** About how many messages a request has. Absent: one. */
+  perRequest: Type.Optional(Type.Number()),
   /** True if the endpoint was learned to take less than it could get. */
   isLowered: Type.Boolean(),
 })

@@ -101,8 +101,10 @@ export class Entrance {
     const deliveries = destinations.map(made)
     for (const { delivery, destination } of unjudged.length === 0 ? none : deliveries)
       if (unjudged.includes(destination)) delivery.isUnjudged = true
-    for (const { destination, detail } of failed)
-      this.#options.exits.deadLetter(made(destination).delivery, 'filter_failed', describeFilterFault(detail))
+    for (const { destination, ...failure } of failed) {
+      const detail = describeFilterFault(failure)
+      this.#options.exits.deadLetter(made(destination).delivery, 'filter_failed', detail)
+    }
     return deliveries
   }
 

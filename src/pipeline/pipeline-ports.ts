@@ -416,6 +416,8 @@ export type DestinationPace = {
   readonly inFlight: number
   /** The most requests a second. `undefined`: there is no limit. */
   readonly perSecond: number | undefined
+  /** About how many messages a request has. */
+  readonly perRequest: number
 }
 
 export type OpenHook = {

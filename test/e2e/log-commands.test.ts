@@ -80,6 +80,19 @@ describe('of a message of which the index has both deliveries', () => {
     const sum = (name: string) => minutes.reduce((total, minute) => total + Number(minute[name]), 0)
     expect([sum('succeeded'), sum('failed'), sum('dead')]).toEqual([1, 1, 1])
   })
+
+  test('find says of a message that was never sent what its reason means, and what to correct', async () => {
+    const [odd = ''] = newIds(1)
+    await scene.send('odd', [odd])
+    const found = await until('it is indexed', async () => {
+      const { stdout } = await log(['find', odd])
+      return stdout.includes('filter_failed') && stdout
+    })
+    expect(found).toMatch(/^odd: A condition of the destination.*sluice filter test/m)
+    expect(found).toContain(
+      `odd: it is a dead letter. To send it again: sluice replay dead-letters --destination odd --message-id ${odd}`,
+    )
+  })
 })
 
 describe('without a worker', () => {

@@ -159,6 +159,7 @@ function limitOf(
     pace && {
       inFlight: pace.inFlight,
       ...(pace.perSecond !== undefined && { perSecond: Math.round(pace.perSecond * 1_000) / 1_000 }),
+      ...(pace.perRequest > 1 && { perRequest: pace.perRequest }),
       isLowered: lowered.has(destinationId),
     }
   )

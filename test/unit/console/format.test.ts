@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { duration, fromNow, millis, percent } from '../../../src/console/data/format.ts'
-import { explainReason } from '../../../src/console/data/reasons.ts'
+import { explainReason } from '../../../src/message/dead-letter-explained.ts'
 import { clients, snippetOf } from '../../../src/console/data/snippets.ts'
 
 describe('figures of the console', () => {
