@@ -34,6 +34,22 @@ export const unrun: readonly Unrun[] = [
     needs: 'elsewhere',
     by: 'test/fault/release-push.test.ts',
   },
+  {
+    file: 'docs/coming-from-segment.md',
+    command: /./,
+    needs: 'cloud',
+    by: 'a workspace of Segment; test/unit/commands/import.test.ts imports one',
+  },
+  {
+    command: /^sluice import segment /,
+    needs: 'elsewhere',
+    by: 'test/unit/commands/import.test.ts',
+  },
+  {
+    command: /^sluice log (find|search --value) 4711/,
+    needs: 'elsewhere',
+    by: 'test/e2e/log-commands.test.ts',
+  },
   { command: /^kafka-acls\.sh/, needs: 'elsewhere', by: 'test/fault/rights.test.ts' },
   { command: /--reset-offsets/, needs: 'elsewhere', by: 'test/fault/disaster.test.ts' },
   {
