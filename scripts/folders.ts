@@ -84,7 +84,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   config: {
     about: 'one table of settings; the one reader of the environment',
-    imports: ['catalog', 'retry'],
+    imports: ['catalog', 'message', 'retry'],
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
@@ -103,6 +103,10 @@ const parts: Readonly<Record<string, Folder>> = {
         imports: ['.'],
       },
     },
+  },
+  'segment-import': {
+    about: "a catalog of what Segment's Public API says about the webhooks of a workspace",
+    imports: ['catalog', 'conditions'],
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
@@ -388,9 +392,13 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'what pages are made of: forms, dialogs, tables, charts, the frame around each page',
         imports: ['data'],
       },
+      editor: {
+        about: 'the form of a destination: its fields, the look at what differs, the trial of its rules',
+        imports: ['data', 'parts'],
+      },
       pages: {
         about: 'one file for each page, or for each view of a page',
-        imports: ['data', 'parts'],
+        imports: ['data', 'parts', 'editor'],
       },
       '.': {
         about: '`main.tsx`: address → page',

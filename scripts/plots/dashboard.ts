@@ -5,7 +5,10 @@ import { shades, storyMinutes } from './story.ts'
 type Series = { labels: Record<string, string>; points: readonly (readonly [atS: number, value: number])[] }
 
 const colors = ['#2563eb', '#d97706', '#7c3aed', '#0891b2', '#be185d', '#65a30d', '#4b5563', '#a16207']
-const fixed = { green: '#059669', red: '#dc2626' }
+const shadesOf = {
+  green: ['#059669', '#064e3b', '#6ee7b7'],
+  red: ['#dc2626', '#7f1d1d', '#fca5a5'],
+}
 /** The largest number of lines in a chart. More lines couldn't be distinguished. */
 const mostLines = colors.length
 const columns = 3
@@ -81,18 +84,27 @@ async function chartOf(
   const lines: Omit<Line, 'color'>[] = []
   for (const { legend, expr } of queries)
     for (const { labels, points } of await range(expr)) {
-      const numbers = points.filter(([, value]) => Number.isFinite(value))
+      const numbers = points
+        .filter(([, value]) => Number.isFinite(value))
+        .map(([at, value]) => [at, value / (scales[unit] ?? 1)] as const)
       if (numbers.length > 0) lines.push({ name: named(legend, labels), points: withGaps(numbers, stepS) })
     }
   return {
     title,
     unit: units[unit],
     ...(max !== undefined && { top: max }),
-    lines: highest(lines).map((line, index) => {
-      const color = colorOf(line.name)
-      return { ...line, color: (color && fixed[color]) ?? colors[index] ?? '#374151' }
-    }),
+    lines: painted(highest(lines)),
   }
+}
+
+/** Gives each line a color: those of success and of failures a shade of green or red, as Grafana does. */
+function painted(lines: readonly Omit<Line, 'color'>[]): Line[] {
+  const used = { green: 0, red: 0 }
+  return lines.map((line, index) => {
+    const name = colorOf(line.name)
+    const shade = name && shadesOf[name][used[name]++ % shadesOf[name].length]
+    return { ...line, color: shade ?? colors[index] ?? '#374151' }
+  })
 }
 
 /** Adds a point without a value where a series has ended for a while. */
@@ -124,10 +136,13 @@ function named(legend: string, labels: Record<string, string>): string {
   return legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim() || 'all'
 }
 
+/** By how much the values of a unit are divided. The marks of the axis are round in what is shown. */
+const scales: Partial<Record<Panel['unit'], number>> = { bytes: 2 ** 20 }
+
 const units: Record<Panel['unit'], (value: number) => string> = {
   cps: (value) => `${short(value)}/s`,
   s: (value) => (value > 0 && value < 1 ? `${short(value * 1_000)} ms` : `${short(value)} s`),
   short,
-  bytes: (value) => `${short(value / 2 ** 20)} MiB`,
+  bytes: (value) => `${short(value)} MiB`,
   percentunit: (value) => `${short(value * 100)} %`,
 }

@@ -172,7 +172,7 @@ function legendRows({ lines }: Chart, width: number): Entry[][] {
   const rows: Entry[][] = [[]]
   let x = 0
   for (const { name, color } of lines) {
-    const needed = 24 + name.length * 6
+    const needed = 24 + name.length * 6.6
     if (x > 0 && x + needed > width - room.left - room.right) {
       rows.push([])
       x = 0

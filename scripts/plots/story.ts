@@ -21,7 +21,7 @@ export const story = [
     id: 'begin',
     atMin: 0,
     about:
-      'All is well, except for two small destinations: `legacy` fails always (500), and `refunds` refuses every message (404). They get one message of a hundred.',
+      'All is well, except for two small destinations: `legacy` always fails (500), and `refunds` refuses every message (404). Together they get one delivery of a hundred.',
     seenIn: 'Requests that fail, Dead letters',
   },
   {
@@ -36,7 +36,7 @@ export const story = [
     about:
       'The endpoint of `crm` gets slow, and takes less than comes. What it does not take waits for its turn. Also, the second URL of `search` hangs.',
     seenIn: 'How long requests take, Waiting for their turn, Requests that a URL never got',
-    shade: { name: 'slow', color: '#d97706' },
+    shade: { name: 'crm slow', color: '#d97706' },
   },
   {
     id: 'fails',
@@ -44,7 +44,7 @@ export const story = [
     about:
       'The endpoint of `crm` fails (503). Its messages wait for their next try. Messages to others go on as before.',
     seenIn: 'Requests that succeed, Answers by status, Longest open breaker, Waiting for a retry',
-    shade: { name: 'fails', color: '#dc2626' },
+    shade: { name: 'crm fails', color: '#dc2626' },
   },
   {
     id: 'recovers',
@@ -56,7 +56,7 @@ export const story = [
     id: 'connect',
     atMin: 4,
     about:
-      'An edit of the catalog pauses `partner`, and connects `ads` to the audience, which is still off. The audience is synced again: 40 users leave it, and 40 join.',
+      'An edit of the catalog pauses `partner`, and connects `ads`, which is still off, to the audience. The audience is synced again: 40 users leave it, and 40 join.',
     seenIn: 'Destinations by state, Waiting for their turn, Need a backfill',
   },
   {
@@ -68,14 +68,14 @@ export const story = [
   },
   {
     id: 'deploy',
-    atMin: 5.6,
+    atMin: 5.75,
     about:
       'A deployment: all processes start anew with another build, one after the other. Workers hand over their partitions.',
     seenIn: 'What runs, Rebalances, Last restore',
   },
   {
     id: 'replay',
-    atMin: 6.4,
+    atMin: 6.35,
     about: 'The endpoint of `refunds` is repaired, and its dead letters are sent again.',
     seenIn: 'Replays, Sent again',
   },

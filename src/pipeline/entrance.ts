@@ -27,8 +27,13 @@ type EntranceOptions = Pick<
 
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
 
-/** The ids of a message that is being routed, and the record of the message. */
-type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
+/** The ids of a message that is being routed, the record of the message, and its body if it has one. */
+type RoutedRecord = {
+  readonly sourceId: string
+  readonly messageId: string
+  readonly record: HeldRecord
+  readonly body?: Buffer
+}
 
 /** The fields that a delivery takes from its message. */
 type OwnMessage = Pick<RetryState, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>
@@ -78,6 +83,7 @@ export class Entrance {
       sourceId,
       messageId,
       record,
+      body,
     })
     const count = destinations.length + failed.length
     if (count === 0) {
@@ -244,14 +250,14 @@ export class Entrance {
   #route(
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
-    { sourceId, messageId, record }: RoutedRecord,
+    { sourceId, messageId, record, body }: RoutedRecord,
   ): Pick<Route<DestinationDefinition>, 'to' | 'unjudged' | 'failed'> {
     const { observer, ruleTime } = this.#options
     const { to, unjudged, skipped, failed } = route(message, connected, ruleTime)
     if (connected.length === 0) observer.notRouted('no_destination')
     for (const { destination, reason } of skipped) {
       observer.notRouted(reason)
-      const filtered = { destinationId: destination.id, sourceId, messageId, kind: message.type }
+      const filtered = { destinationId: destination.id, sourceId, messageId, kind: message.type, body }
       observer.filtered?.(reason, filtered, record)
     }
     return { to, unjudged, failed }

@@ -59,9 +59,9 @@ export class Rules {
       exits.deadLetter(delivery, ending.reason, ending.detail)
       return
     }
-    const { destinationId, sourceId, messageId, kind, pending } = delivery
+    const { destinationId, sourceId, messageId, kind, body, pending } = delivery
     observer.notRouted(ending.reason)
-    observer.filtered?.(ending.reason, { destinationId, sourceId, messageId, kind }, pending.record)
+    observer.filtered?.(ending.reason, { destinationId, sourceId, messageId, kind, body }, pending.record)
     exits.settle(delivery)
   }
 }

@@ -344,10 +344,11 @@ export class Turns {
   }
 }
 
-function firstTryWay({ laneClass, replayJob }: Delivery, way: Way): FirstTryWay {
+function firstTryWay({ laneClass, isFromQueue, replayJob }: Delivery, way: Way): FirstTryWay {
   switch (laneClass) {
     case 'fresh':
       if (replayJob !== '') return 'replayed'
+      if (isFromQueue) return 'parked'
       return way === 'open' ? 'direct' : 'paced'
     case 'retry':
       return 'parked'

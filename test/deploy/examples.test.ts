@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config/read.ts'
-import { planOf, type Referred } from './kubelet.ts'
+import { madeUserKey, planOf, type Referred } from './kubelet.ts'
 import { helmTemplate, type Pod, podsOf, render, type Resource } from './render.ts'
 import { installTools, type Tools } from './tools.ts'
 
@@ -178,7 +178,7 @@ describe.each(Object.entries(examples))('%s', (name, { secrets, kafka, files, un
     const { env, mounts = [] } = planOf(pod, {
       folder: scratch,
       podName: 'release-sluice-worker-0',
-      resources: [...maps, ...referred],
+      resources: [...maps, ...referred, madeUserKey],
     })
     const read = readConfig({ env })
     if (!read.ok) throw new Error(JSON.stringify(read))

@@ -223,7 +223,7 @@ const settings = {
   SLUICE_RETRY_LADDER: '2s,10s,30s',
   SLUICE_RETRY_THEN: '30s',
   SLUICE_RETRY_LIMIT: '2m',
-  SLUICE_AUDIENCES_FIRST_SYNC_RATE: '5',
+  SLUICE_AUDIENCES_FIRST_SYNC_RATE: '10',
   SLUICE_NOTICES_FAILING_AFTER: '20s',
   SLUICE_METRICS_PER_DESTINATION: 'true',
   // A URL that hangs uses so few requests up at once, so others to it wait for their turn.

@@ -73,9 +73,9 @@ export class DashboardTraffic {
     await produce(`${this.#prefix}audience-changes`, records)
   }
 
-  /** Replays all dead letters of a destination, five a second. */
+  /** Replays all dead letters of a destination, ten a second. */
   async replay(destination: string): Promise<void> {
-    const body = { selection: { of: 'dead-letters', destination }, perSecond: 5 }
+    const body = { selection: { of: 'dead-letters', destination }, perSecond: 10 }
     const answer = await post(`${this.#origins.admin()}/v1/replays`, body, {
       authorization: `Bearer ${this.#tokens.operate}`,
     })
@@ -104,7 +104,7 @@ export class DashboardTraffic {
     if (tick % 4 === 1) await this.#send('returns', [this.#message()])
     if (tick % 8 === 3) await this.#send('old-shop', [this.#message()])
     if (tick % 4 === 2) await this.#change((tick - 2) / 4)
-    if (tick % 6 === 0) await this.#askAdmin()
+    if (tick % 6 === 0) await this.#askAdmin({ isRight: tick % 60 > 0 })
     if (tick % 30 === 5) await this.#sendWhatGoesNowhere()
   }
 
@@ -135,14 +135,13 @@ export class DashboardTraffic {
     await produce(`${this.#prefix}audience-changes`, [...entered, ...left])
   }
 
-  /** Asks the admin API with and without a token, and signs in with a right and with a wrong one. */
-  async #askAdmin(): Promise<void> {
-    const { read } = this.#tokens
+  /** Asks the admin API and signs in, with a right or with a wrong token. */
+  async #askAdmin({ isRight }: { isRight: boolean }): Promise<void> {
+    const token = isRight ? this.#tokens.read : 'sluice_wrong'
     const url = (path: string) => `${this.#origins.admin()}/v1/${path}`
     try {
-      await fetch(url('replays'))
-      await fetch(url('replays'), { headers: { authorization: `Bearer ${read}` } })
-      for (const token of [read, 'sluice_wrong']) await post(url('session'), { token })
+      await fetch(url('replays'), { headers: { authorization: `Bearer ${token}` } })
+      await post(url('session'), { token })
     } catch {
       // It starts anew.
     }

@@ -55,6 +55,10 @@ describe('a real Prometheus', () => {
       (succeed?.points ?? []).filter(([at]) => at > timeOf(from) && at < timeOf(to)).map(([, value]) => value)
     expect(Math.min(...between('sync', 'slow'))).toBeGreaterThan(0.95)
     expect(Math.min(...between('fails', 'connect'))).toBeLessThan(0.9)
+    // Neither a pause nor a slow endpoint counts for the latency of Sluice itself.
+    const bad =
+      'sum(increase(sluice_append_to_first_attempt_seconds_count{way="direct"}[10m])) - sum(increase(sluice_append_to_first_attempt_seconds_bucket{way="direct",le="30"}[10m]))'
+    expect(await prometheus.ask(`${bad} > 0`)).toBe(0)
     await until('nothing waits for its turn', async () => prometheus.ask('sum(sluice_waiting_messages) == 0'))
   })
 

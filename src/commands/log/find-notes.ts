@@ -7,7 +7,7 @@ import { explainReason } from '../../message/dead-letter-explained.ts'
 
 /** What a person can try if the log has nothing of a message. */
 export const notFoundNotes: readonly string[] = [
-  'If it is the value of a field and no messageId: `sluice log scan properties.orderId=VALUE --from 24h` reads Kafka for it.',
+  'If it is the value of a field and no messageId: `sluice log scan properties.orderId=VALUE --from 24h` reads Kafka for it. attempts.index (SLUICE_ATTEMPTS_INDEX=properties.orderId) has `sluice log find` find such values from then on.',
   'attempts.successes (SLUICE_ATTEMPTS_SUCCESSES) sets how many successes in a second the log keeps.',
 ]
 

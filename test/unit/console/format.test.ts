@@ -34,7 +34,14 @@ describe('figures of the console', () => {
   })
 
   test('a latency has as many digits as are known', () => {
-    expect([3.14, 31.2, 880, 1_250, null].map(millis)).toEqual(['3.1 ms', '31 ms', '880 ms', '1.25 s', '—'])
+    expect([0, 3.14, 31.2, 880, 1_250, null].map(millis)).toEqual([
+      '0 ms',
+      '3.1 ms',
+      '31 ms',
+      '880 ms',
+      '1.25 s',
+      '—',
+    ])
   })
 })
 

@@ -50,6 +50,6 @@ describe('the drawing of a dashboard', () => {
   test('names the shades of the story and the marks', async () => {
     const svg = await draw({ a: [[0, 1]] })
     expect(svgFault(svg)).toBeUndefined()
-    for (const name of ['slow', 'fails', 'catalog']) expect(svg).toContain(`>${name}</text>`)
+    for (const name of ['crm slow', 'crm fails', 'catalog']) expect(svg).toContain(`>${name}</text>`)
   })
 })
