@@ -392,9 +392,13 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'what pages are made of: forms, dialogs, tables, charts, the frame around each page',
         imports: ['data'],
       },
+      editor: {
+        about: 'the form of a destination: its fields, the look at what differs, the trial of its rules',
+        imports: ['data', 'parts'],
+      },
       pages: {
         about: 'one file for each page, or for each view of a page',
-        imports: ['data', 'parts'],
+        imports: ['data', 'parts', 'editor'],
       },
       '.': {
         about: '`main.tsx`: address → page',

@@ -20,13 +20,16 @@ export const pages = [
   'destinations',
   'destination?id=ID',
   'destination?id=ID&view=attempts',
+  'destination?id=ID&view=access',
   'destination?id=ID&view=settings',
   'dead-letters',
   'replays',
+  'audiences',
   'sources',
   'history',
   'audit',
   'tokens',
+  'sessions',
   'links',
 ] as const
 

@@ -21,7 +21,7 @@ export const story = [
     id: 'begin',
     atMin: 0,
     about:
-      'All is well, except for two small destinations: `legacy` fails always (500), and `refunds` refuses every message (404). They get one message of a hundred.',
+      'All is well, except for two small destinations: `legacy` always fails (500), and `refunds` refuses every message (404). Together they get one delivery of a hundred.',
     seenIn: 'Requests that fail, Dead letters',
   },
   {
@@ -56,7 +56,7 @@ export const story = [
     id: 'connect',
     atMin: 4,
     about:
-      'An edit of the catalog pauses `partner`, and connects `ads` to the audience, which is still off. The audience is synced again: 40 users leave it, and 40 join.',
+      'An edit of the catalog pauses `partner`, and connects `ads`, which is still off, to the audience. The audience is synced again: 40 users leave it, and 40 join.',
     seenIn: 'Destinations by state, Waiting for their turn, Need a backfill',
   },
   {

@@ -148,7 +148,23 @@ export class SessionBook {
 
   /** The number of sessions that are in force. Codes aren't counted. */
   get count(): number {
-    return this.all.filter((one) => one.kind === 'session' && this.#tokenOf(one) !== undefined).length
+    return this.held.length
+  }
+
+  /** The sessions that are in force, without codes, each with what it was begun with. */
+  get held(): readonly Holder[] {
+    return this.all.flatMap((session) => {
+      const token = session.kind === 'session' ? this.#tokenOf(session) : undefined
+      return token === undefined ? [] : [{ session, token }]
+    })
+  }
+
+  /**
+   * Returns when a session was used last, in epoch milliseconds: at this time, or up to a quarter of the idle
+   * time later.
+   */
+  lastUsedMs({ madeAtMs, idleEndsAtMs }: Session): number {
+    return Math.max(madeAtMs, idleEndsAtMs - this.#options.limits.idleMs)
   }
 
   /** All that is kept, also what has ended. */

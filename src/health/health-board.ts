@@ -201,6 +201,7 @@ function hookOf(hook: string, told: readonly FailingHookWord[]): FailingHook {
   for (const [what, count] of told.flatMap((one) => Object.entries(one.answers)))
     answers.set(what, (answers.get(what) ?? 0) + count)
   const succeededMs = Math.max(...told.map((one) => one.succeededMs ?? 0))
+  const loginProblem = told.find((one) => one.loginProblem !== undefined)?.loginProblem
   return {
     hook,
     sinceMs: Math.min(...told.map(({ sinceMs }) => sinceMs)),
@@ -208,6 +209,7 @@ function hookOf(hook: string, told: readonly FailingHookWord[]): FailingHook {
     answers: [...answers].toSorted(([, one], [, other]) => other - one),
     failedMs: Math.max(...told.map(({ failedMs }) => failedMs)),
     ...(succeededMs > 0 && { succeededMs }),
+    ...(loginProblem !== undefined && { loginProblem }),
   }
 }
 

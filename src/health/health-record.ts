@@ -80,6 +80,8 @@ const failingHookSchema = Type.Object({
   failedMs: Type.Number(),
   /** When a request last succeeded, in epoch milliseconds. Absent: not since the process knows the hook. */
   succeededMs: Type.Optional(Type.Number()),
+  /** Why it has no token to log in with, if that was its last failure. */
+  loginProblem: Type.Optional(Type.String()),
 })
 
 const failingSchema = Type.Object({

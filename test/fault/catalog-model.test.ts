@@ -115,7 +115,12 @@ async function startAdmin(
   program: string | undefined,
 ): Promise<Pick<Admin, 'running' | 'way'>> {
   const variables = { ...scene.variables, SLUICE_STATE_FOLDER: folder }
-  const running = await startSluice(variables, { role: 'admin', ...(program !== undefined && { program }) })
+  const running = await startSluice(variables, {
+    role: 'admin',
+    // It starts while all others write and are disturbed.
+    readyMs: 120_000,
+    ...(program !== undefined && { program }),
+  })
   onTestFinished(() => running.kill())
   const way = await openBreakableWay(`http://127.0.0.1:${running.adminPort}`)
   onTestFinished(() => way.cut())

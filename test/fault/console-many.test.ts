@@ -126,6 +126,7 @@ const paths = [
   ['destinations?sort=id', 'Destinations'],
   ['destinations?label=tenant%3Dtenant-7', 'Destinations'],
   ['destination?id=customer-099999', 'Customer 99999'],
+  ['destination?id=customer-099999&view=access', 'Customer 99999'],
   ['destination?id=customer-099999&view=settings', 'Customer 99999'],
   ['dead-letters', 'Dead letters'],
   ['replays', 'Replays'],
@@ -135,6 +136,7 @@ const paths = [
   ['history', 'History of the catalog'],
   ['audit', 'Audit'],
   ['tokens', 'Tokens'],
+  ['sessions', 'Sessions'],
   ['links', "Customers' links"],
 ] as const
 

@@ -91,7 +91,7 @@ test(
       '--build-arg',
       'BASE_IMAGE=localhost/base-amd64',
     )
-    expect(pushing).toMatchObject({ isOk: true })
+    expect([pushing.isOk, pushing.text]).toEqual([true, pushing.text])
 
     const program = await crane()
     const image = `${images.host}/acme/sluice:9.8.7`
@@ -146,14 +146,12 @@ test(
   async () => {
     const elsewhere = join(scratch, 'elsewhere')
     mkdirSync(elsewhere)
-    const { output, text } = await runTool(
-      'sh',
-      ['-c', `cd '${elsewhere}' && npx --yes @acme/sluice@9.8.7 --version`],
-      {
-        env: npmHere(),
-      },
-    )
-    expect([output.split(' ')[0], text]).toEqual(['9.8.7', text])
+    // Without a shell, which would drop variables with such names.
+    const { stdout } = await promisify(execFile)('npx', ['--yes', '@acme/sluice@9.8.7', '--version'], {
+      cwd: elsewhere,
+      env: { ...process.env, ...npmHere() },
+    })
+    expect(stdout).toMatch(/^9\.8\.7 /)
   },
   buildMs,
 )

@@ -17,6 +17,7 @@ export const pageKeys: readonly { readonly key: string; readonly page: PageName;
   { key: 'h', page: 'history', name: 'History' },
   { key: 'a', page: 'audit', name: 'Audit' },
   { key: 't', page: 'tokens', name: 'Tokens' },
+  { key: 'e', page: 'sessions', name: 'Sessions' },
   { key: 'c', page: 'links', name: 'Customers' },
 ]
 

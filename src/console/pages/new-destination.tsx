@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
-import { destinationOf, draftOf, noDestination } from '../data/draft.ts'
+import { destinationOf, draftOf, noDestination } from '../editor/draft.ts'
 import { go, urlOf } from '../data/route.ts'
 import { known } from '../data/session.ts'
 import { useAct } from '../parts/act.tsx'
-import { DestinationForm } from '../parts/destination-form.tsx'
+import { DestinationForm } from '../editor/destination-form.tsx'
 import { Page } from '../parts/page.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 

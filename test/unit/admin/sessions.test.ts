@@ -67,6 +67,26 @@ test('a session is found by its secret until it ends, by its use and in any case
   expect(book.find('session', secret)).toBeUndefined()
 })
 
+test('sessions in force are listed with what they were begun with, and with their last use', () => {
+  const { book, token, keep, pass } = open()
+  const { session } = newSession('session', token, limits)
+  keep(storedSession(session))
+  keep(storedSession(newSession('code', token, limits).session))
+  expect(book.held.map((one) => [one.session.id, one.token.name])).toEqual([[session.id, 'ann']])
+  expect([book.count, book.lastUsedMs(session)]).toEqual([1, session.madeAtMs])
+  pass(3_000)
+  const renewed = book.renewed(session) ?? session
+  keep(storedSession(renewed))
+  expect(book.lastUsedMs(renewed)).toBeGreaterThan(session.madeAtMs + 2_000)
+  pass(4_500)
+  expect([book.held, book.count]).toEqual([[], 0])
+  const other = open()
+  other.keep(storedSession(newSession('session', other.token, limits).session))
+  expect(other.book.held).toHaveLength(1)
+  other.revoke()
+  expect(other.book.held).toEqual([])
+})
+
 test('a session ends with its token', () => {
   const { book, token, keep, revoke } = open({ endsAtMs: Date.now() + 2_000 })
   const { secret, session } = newSession('session', token, limits)
