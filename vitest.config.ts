@@ -51,6 +51,9 @@ const comparing = ['test/unit/**/cost.test.ts', 'test/unit/costs/**/*.test.ts']
  */
 const long = 'test/*/long/**'
 
+/** Fails a file that doesn't show the lines of the log that it is said to show. */
+const shownLines = 'test/support/shown-lines.ts'
+
 /**
  * The projects (groups of tests). `unit` needs no Kafka. `costs` has the files of `comparing`, and `memory`
  * those of `measuring`. `quick` has the unit tests that take little time, and a smoke test. `quick`,
@@ -69,7 +72,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           exclude: [...comparing, long],
-          setupFiles: ['test/support/seed.ts'],
+          setupFiles: ['test/support/seed.ts', shownLines],
           // The files share processes and their loaded modules. Otherwise, a fifth of the CPU time would go
           // into loading modules again.
           isolate: false,
@@ -116,7 +119,7 @@ export default defineConfig({
             'test/unit/scripts/audit.test.ts',
             'test/unit/audience-files/{spool,sync}.test.ts',
           ],
-          setupFiles: ['test/support/seed.ts', 'test/support/delete-topics.ts'],
+          setupFiles: ['test/support/seed.ts', 'test/support/delete-topics.ts', shownLines],
           isolate: false,
           globalSetup: ['test/support/global-kafka.ts'],
           testTimeout: 60_000,
@@ -145,7 +148,7 @@ export default defineConfig({
           include: ['test/integration/**/*.test.ts'],
           exclude: [...measuring, long],
           globalSetup: ['test/support/global-kafka.ts'],
-          setupFiles: ['test/support/delete-topics.ts'],
+          setupFiles: ['test/support/delete-topics.ts', shownLines],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
@@ -157,7 +160,7 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           include: measuring,
           globalSetup: ['test/support/global-kafka.ts'],
-          setupFiles: ['test/support/delete-topics.ts'],
+          setupFiles: ['test/support/delete-topics.ts', shownLines],
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
@@ -171,7 +174,7 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           exclude: [long],
           globalSetup: ['test/support/global-kafka.ts'],
-          setupFiles: ['test/support/delete-topics.ts'],
+          setupFiles: ['test/support/delete-topics.ts', shownLines],
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },
@@ -182,7 +185,7 @@ export default defineConfig({
           // The project `package` runs those of test/e2e/long.
           include: ['test/{fault,fuzz}/**/*.test.ts', 'test/{unit,integration}/long/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
-          setupFiles: ['test/support/seed.ts', 'test/support/delete-topics.ts'],
+          setupFiles: ['test/support/seed.ts', 'test/support/delete-topics.ts', shownLines],
           testTimeout: 1_200_000,
           hookTimeout: 120_000,
           fileParallelism: false,
@@ -194,6 +197,7 @@ export default defineConfig({
           // The tests of `e2e`. They run the build as npm installs it from the tarball.
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts', 'test/support/global-package.ts'],
+          setupFiles: [shownLines],
           testTimeout: 120_000,
           hookTimeout: 120_000,
           fileParallelism: false,
@@ -204,6 +208,7 @@ export default defineConfig({
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
+          setupFiles: [shownLines],
           testTimeout: 300_000,
           hookTimeout: 300_000,
           fileParallelism: false,

@@ -23,16 +23,20 @@ export async function syntaxFaults({ file, text }: Page): Promise<string[]> {
 /** Pages leave parts out. `…` stands for what a reader fills in. */
 const leftOut = /…|\.\.\.$/m
 const commands =
-  /^(?:\$ )?(?:npx|npm|node|sluice|kubectl|helm|curl|docker|export|git|gh|kafka-[a-z-]+\.sh|go|pip|openssl|printf|echo|topics\(\)) ?/
+  /^(?:\$ )?(?:[A-Z][A-Z_]*=\S* )*(?:npx|npm|node|sluice|kubectl|helm|curl|docker|export|git|gh|kafka-[a-z-]+\.sh|go|pip|openssl|printf|echo|topics\(\)) ?/
+
+/** Tells whether a block has commands for a shell. */
+function isShell({ language, text }: Pick<Code, 'language' | 'text'>): boolean {
+  return ['sh', 'bash'].includes(language) || (language === '' && commands.test(text))
+}
 
 async function faultOf({ language, text }: Code): Promise<string | undefined> {
   switch (language) {
     case 'sh':
     case 'bash':
-      return shellFault(text)
     case '':
       // A block with an output has its commands after `$ `.
-      return commands.test(text) && !text.startsWith('$ ') ? shellFault(text) : undefined
+      return isShell({ language, text }) && !text.startsWith('$ ') ? shellFault(text) : undefined
     case 'js':
       return leftOut.test(text) ? undefined : thrown(() => parseAst(text))
     case 'json':

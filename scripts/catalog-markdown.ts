@@ -51,7 +51,7 @@ lacks more than one and more than a tenth of the destinations (or of the sources
 the log. It also refuses a file without any entry. The metric \`sluice_catalog_refused\` is then 1. If the entries are to be
 removed, the file itself must say how many are left:
 
-\`\`\`
+\`\`\`text
 expect: { destinations: 5 }
 \`\`\`
 

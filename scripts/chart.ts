@@ -134,7 +134,7 @@ const introduction = `# Sluice on Kubernetes
 
 Generated from the comments of \`values.yaml\` by \`npm run generate\`.
 
-This chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster, Kubernetes 1.31 or later, and Helm 3.17 or later. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
+This page is for operators who run Sluice on Kubernetes. The chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster, Kubernetes 1.31 or later, and Helm 3.17 or later. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
 a Job creates the topics and corrects their settings.
 
 \`\`\`
@@ -146,7 +146,7 @@ helm install sluice deploy/helm/sluice --namespace sluice \\
   --set catalog.volume.secret.secretName=sluice-catalog
 \`\`\`
 
-If a release has published the image and this chart (docs/releasing.md), you need not build the image. Leave out the first line, set \`image.repository\` to the release's image, and install the chart from \`oci://…/sluice\`.
+If a release has published the image and this chart (docs/releasing.md), you need not build the image. Leave out the first line and \`image.repository\`, and install the chart from \`oci://REGISTRY/OWNER/charts/sluice\`: it names the release's image.
 
 ## What to know
 
@@ -154,7 +154,7 @@ If a release has published the image and this chart (docs/releasing.md), you nee
 - **Worker pods.** A pod runs a process for each whole CPU of its limit. The consumer group identifies a worker by the name of its pod. Each pod has a volume with the state of audiences, which is a cache. The number of partitions, divided by the processes of a pod, is the number of pods that
   can have work. Further pods get no partition, and are idle.
 - **Grace period.** The grace period of a pod is the shutdown timeout plus five seconds. For gateways, it also includes their shutdown delay.
-- **Security.** Containers don't run as root. They have no capabilities, and their root file system is read-only. Pods get no token of their service account.
+- **Security.** Containers don't run as root. They have no capabilities, and their root file system is read-only. Pods get no token of their service account, except that of the Job that makes the key for users. It may create Secrets in its namespace, and do nothing else.
 - **Network.** Deliveries reach only public addresses. Sluice itself refuses private addresses (SECURITY.md). If the cluster enforces NetworkPolicies, the network refuses them too.
 - **For operators.** The admin API (\`admin.enabled\`) and the index of the delivery log (\`deliveryLog.index.enabled\`) show what became of a message. The admin API can also send messages again. Both need a Secret, so they are off
   by default. These commands enable them:
@@ -162,11 +162,13 @@ If a release has published the image and this chart (docs/releasing.md), you nee
   \`\`\`
   sluice admin token create --name ann --right operate >> LINES     # shows the token for ann, once
   kubectl create secret generic sluice-admin --namespace sluice --from-file=tokens=LINES
-  kubectl create secret generic sluice-log --namespace sluice \\
-    --from-literal=token=$(openssl rand -hex 32) --from-literal=user-key=$(openssl rand -hex 32)
+  kubectl create secret generic sluice-log --namespace sluice --from-literal=token=$(openssl rand -hex 32)
   helm upgrade … --set admin.enabled=true,admin.tokens.existingSecret=sluice-admin \\
-    --set deliveryLog.index.enabled=true,deliveryLog.existingSecret=sluice-log,deliveryLog.userKeyKey=user-key
+    --set deliveryLog.index.enabled=true,deliveryLog.existingSecret=sluice-log
   \`\`\`
+
+  The log finds users and values of messages by a keyed hash (docs/delivery-log.md). A Job makes the key in the Secret \`…-user-key\` at the first install. No upgrade changes it, and no uninstall removes it. If the release is copied to another cluster, copy this Secret too. To use a key of your own, set
+  \`deliveryLog.userKeyKey\`. For a new key, delete the Secret, upgrade, and restart the pods.
 
 - **Secrets.** Don't write secrets into values, because Helm stores the values with the release. Instead, set values to the names of existing Secrets. A catalog also contains secrets: signing secrets and write keys. There are two ways to keep them out of the values. You can keep the whole catalog in a
   Secret, as above. Or you can write \`\${CATALOG_X}\` in place of signing secrets, server keys, values of headers and URLs, and name the Secret with these variables in \`catalog.variablesSecret\`. Use \`catalog.file\` and \`catalog.inline\` only for a catalog without secrets, because

@@ -8,7 +8,7 @@ import { configKeys } from '../src/config/schema.ts'
 import { openApiDocument } from '../src/gateway/http/gateway-openapi.ts'
 import { syntaxFaults } from './block-syntax.ts'
 import { decisionFaults } from './decisions.ts'
-import { type CommandTree, docFaults, spokenFaults } from './docs-faults.ts'
+import { type CommandTree, docFaults, readerFaults, spokenFaults } from './docs-faults.ts'
 import { blocksOf, linksOf, type Page } from './markdown-page.ts'
 import { diagramFault } from './mermaid.ts'
 import { metricsTable } from './metrics-table.ts'
@@ -21,7 +21,7 @@ import { svgFault } from './svg.ts'
  *   exist, or a value that its setting refuses.
  * - A message of the program, a compose file or the chart names a command or a flag that doesn't exist.
  * - A diagram or a picture can't be read, or a block of code isn't in its language.
- * - A page of `docs` isn't in its index.
+ * - A page of `docs` isn't in its index, or doesn't say in its first hundred words whom it is for.
  * - A decision is too long, or differs from its row in the index of decisions.
  */
 const root = resolve(import.meta.dirname, '..')
@@ -60,6 +60,7 @@ const faults = [
   ...spoken.flatMap((page) => spokenFaults(page, facts)),
   ...(await Promise.all(pages.map(diagramFaults))).flat(),
   ...(await Promise.all(pages.map(syntaxFaults))).flat(),
+  ...pages.filter(({ file }) => hasReaders(file)).flatMap(readerFaults),
   ...pictureFaults(),
   ...indexFaults(),
   ...decisionFaults(found('docs/decisions/[0-9]*.md').map(pageOf), pageOf('docs/decisions/README.md')),
@@ -97,6 +98,18 @@ function indexFaults(): string[] {
   return found('docs/*.md')
     .filter((file) => file !== index.file && !linked.has(file))
     .map((file) => `${file} is not in docs/README.md: add a row`)
+}
+
+/** Pages that people come to from outside of the code. */
+function hasReaders(file: string): boolean {
+  const others = [
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    'deploy/runbooks/README.md',
+    'deploy/helm/sluice/README.md',
+  ]
+  return /^(docs|clients\/[^/]+)\/[^/]+\.md$/.test(file) || others.includes(file)
 }
 
 function pictureFaults(): string[] {

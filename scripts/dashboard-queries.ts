@@ -71,14 +71,17 @@ export function age(name: string, by: string, matchers = ''): Query {
   return { legend: `{{${by}}}`, expr: `clamp_min(time() - min by (${by}) (${of(name, matchers)}), 0)` }
 }
 
-/** The color of a series by its name: green for success, red for failures, and undefined for all others. */
+/**
+ * The color of a series by its name: green for success, red for failures, and undefined for all others. Several
+ * destinations that succeed would all be green, so a name that has more than the verdict isn't.
+ */
 export function colorOf(name: string): 'green' | 'red' | undefined {
   if (success.test(name)) return 'green'
   return failure.test(name) ? 'red' : undefined
 }
 
 /** Grafana's overrides use these patterns too, so they are what both regular expressions of Go and of JavaScript know. */
-export const success = /\b(?:delivered|2xx|200|applied|found|sent|on)$/
+export const success = /^\s*(?:delivered|2xx|200|applied|found|sent|on)$/
 export const failure =
   /(?:\bfailed\b|fail|dead|expired|timeout|\b5xx\b|\b4xx\b|\b50\d$|\b4\d\d$|refused|can not)/
 

@@ -44,6 +44,7 @@ export type DocFacts = {
 export function docFaults({ file, text }: Page, facts: DocFacts): string[] {
   const code = [...blocksOf(text), ...spansOf(text)].filter(({ language }) => language !== 'mermaid')
   return [
+    ...at(1, strangerFault(text)),
     ...linksOf(text).flatMap(({ target, line }) => at(line, linkFault({ file, text }, target, facts))),
     ...code.flatMap((piece) => codeFaults(piece, factsFor(file, facts))),
     ...text.split('\n').flatMap((row, index) => at(index + 1, ...seriesFaults(row, facts))),
@@ -62,6 +63,28 @@ export function spokenFaults({ file, text }: Page, facts: DocFacts): string[] {
         (fault) => `${file}:${fault}`,
       ),
     )
+}
+
+/**
+ * In a checkout, `npx sluice` runs Sluice. Elsewhere, it runs what somebody has published under this name. So a page
+ * that says it says this, too.
+ */
+function strangerFault(text: string): string | undefined {
+  return /npx\s+sluice/.test(text) && !text.includes('npx @OWNER/sluice')
+    ? 'says npx sluice, which runs a package of somebody else outside of a checkout: write sluice'
+    : undefined
+}
+
+/** Returns a fault for a page whose first hundred words don't say whom it is for. */
+export function readerFaults({ file, text }: Page): string[] {
+  const words = text
+    .replaceAll(/^ *```[^]*?^ *```$/gm, '')
+    .split(/\s+/)
+    .slice(0, 100)
+    .join(' ')
+  return /\b(is|are) (also )?for\b/.test(words)
+    ? []
+    : [`${file}:1 doesn't say in its first hundred words whom it is for: add "This page is for …"`]
 }
 
 /** A page in a folder of `src` names files of this folder as `lanes/breaker.ts`. */

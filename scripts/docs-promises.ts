@@ -60,6 +60,8 @@ export function valueFaults(row: string, { refusalOf }: DocFacts): string[] {
  * chart. A call is what follows `sluice` in backticks or quotes, or the words of a known command.
  */
 export function spokenCalls(row: string, { program }: DocFacts): string[] {
+  // `sluice up` prints its own name as it was called.
+  const said = row.replaceAll('${sluice} ', 'sluice ')
   const names = program.commands.map(({ name }) => name).join('|')
   // `the log of sluice admin says why` is no call.
   const spoken = new RegExp(
@@ -67,5 +69,7 @@ export function spokenCalls(row: string, { program }: DocFacts): string[] {
     'g',
   )
   const quoted = /(?<=\x60)sluice ([a-z][^\x60\\;|&<>)(:,]*)(?=\\?\x60)/g
-  return [...new Set([...row.matchAll(spoken), ...row.matchAll(quoted)].map(([, rest = '']) => rest.trim()))]
+  return [
+    ...new Set([...said.matchAll(spoken), ...said.matchAll(quoted)].map(([, rest = '']) => rest.trim())),
+  ]
 }

@@ -53,7 +53,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   shape: {
     about: "requests that mappings make of messages, in the form of Segment's mapping-kit",
-    imports: ['conditions'],
+    imports: ['conditions', 'message'],
     isPure: true,
   },
   routing: {
@@ -84,7 +84,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   config: {
     about: 'one table of settings; the one reader of the environment',
-    imports: ['catalog', 'retry'],
+    imports: ['catalog', 'message', 'retry'],
   },
   catalog: {
     about: 'sources and destinations: a file, its rules, and a live view',
@@ -103,6 +103,10 @@ const parts: Readonly<Record<string, Folder>> = {
         imports: ['.'],
       },
     },
+  },
+  'segment-import': {
+    about: "a catalog of what Segment's Public API says about the webhooks of a workspace",
+    imports: ['catalog', 'conditions'],
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
@@ -351,7 +355,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   tracing: {
     about: 'spans by OpenTelemetry, if an endpoint is set',
-    imports: ['config', 'delivery', 'gateway', 'message', 'pipeline', 'retry'],
+    imports: ['config', 'delivery', 'gateway', 'message', 'pipeline', 'retry', 'shape'],
     packages: ['@opentelemetry'],
   },
   telemetry: {
@@ -388,9 +392,13 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'what pages are made of: forms, dialogs, tables, charts, the frame around each page',
         imports: ['data'],
       },
+      editor: {
+        about: 'the form of a destination: its fields, the look at what differs, the trial of its rules',
+        imports: ['data', 'parts'],
+      },
       pages: {
         about: 'one file for each page, or for each view of a page',
-        imports: ['data', 'parts'],
+        imports: ['data', 'parts', 'editor'],
       },
       '.': {
         about: '`main.tsx`: address → page',
@@ -425,7 +433,7 @@ export const folders: Readonly<Record<string, Folder>> = {
         imports: ['start'],
       },
       preview: {
-        about: 'what a filter of a destination does with messages, tried without a destination',
+        about: 'what a filter and mappings do with messages, tried without a delivery',
         imports: [],
       },
       operations: {
@@ -491,6 +499,10 @@ export const folders: Readonly<Record<string, Folder>> = {
         about: '`sluice filter`',
         imports: ['command'],
       },
+      mappings: {
+        about: '`sluice mappings`',
+        imports: ['command', 'listen'],
+      },
       replay: {
         about: '`sluice replay`',
         imports: ['command'],
@@ -510,6 +522,7 @@ export const folders: Readonly<Record<string, Folder>> = {
           'destinations',
           'log',
           'filter',
+          'mappings',
           'replay',
           'topics',
         ],

@@ -11,12 +11,13 @@ export function llmsText(index: string): string {
     '',
     '> Sluice delivers customer-data events from Kafka to webhooks: signed, isolated by destination, retried for four hours. It runs on Node 24 and needs a Kafka.',
     '',
-    'Commands are `sluice …`, or `npx sluice …` in a checkout. `sluice COMMAND --help` has the flags, `sluice config` the settings, `sluice runbook ALERT` what to do when an alert fires. The HTTP APIs are described in schemas/openapi.json (gateway) and schemas/admin-openapi.json (admin API), and the catalog in schemas/catalog.schema.json.',
+    'Commands are `sluice …`, or `npx sluice …` in a checkout and in folders with the package (anywhere else, npx would run a stranger of this name, and a published release is `npx @OWNER/sluice`). `sluice COMMAND --help` has the flags, `sluice config` the settings, `sluice runbook ALERT` what to do when an alert fires. The HTTP APIs are described in schemas/openapi.json (gateway) and schemas/admin-openapi.json (admin API), and the catalog in schemas/catalog.schema.json.',
     '',
     '- [README](README.md): what Sluice is, a first webhook in three steps',
     ...parts.flatMap((part) => {
       const [heading = '', ...rows] = part.split('\n')
-      return ['', `## ${heading}`, '', ...rows.flatMap(entryOf)]
+      const entries = rows.flatMap(entryOf)
+      return entries.length === 0 ? [] : ['', `## ${heading}`, '', ...entries]
     }),
     '',
   ].join('\n')

@@ -134,17 +134,6 @@ export function prepareFiles(files: VersionFiles, next: string, date: string): V
   }
 }
 
-/**
- * Returns the chart's values with the address of the runbooks of this version. Returns them unchanged if the
- * repository's URL isn't known (empty).
- */
-export function withRunbooks(values: string, repository: string, own: string): string {
-  if (repository === '') return values
-  const [before, after] = values.split("    runbookBaseUrl: ''\n")
-  if (after === undefined) throw new Error('values.yaml has no empty runbookBaseUrl')
-  return `${before}    runbookBaseUrl: ${repository}/blob/v${own}/deploy/runbooks\n${after}`
-}
-
 export type Artifact = { readonly name: string; readonly sha256: string }
 
 export type Build = {

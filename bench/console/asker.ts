@@ -34,7 +34,8 @@ async function ask({ method, path, body }: Call, origin: string, cookie: string)
     ...(body !== undefined && { body }),
   })
   const text = await response.text()
-  // What isn't there is answered too, such as a message of the page Find.
-  if (!response.ok && response.status !== 404)
+  // What isn't there is answered too, such as a message of the page Find, or the settings of a destination whose
+  // catalog is in a file.
+  if (!response.ok && response.status !== 404 && response.status !== 409)
     throw new BenchmarkFailure(`${method} ${path}: ${response.status} ${text}`)
 }

@@ -20,13 +20,16 @@ export const pages = [
   'destinations',
   'destination?id=ID',
   'destination?id=ID&view=attempts',
+  'destination?id=ID&view=access',
   'destination?id=ID&view=settings',
   'dead-letters',
   'replays',
+  'audiences',
   'sources',
   'history',
   'audit',
   'tokens',
+  'sessions',
   'links',
 ] as const
 
@@ -67,9 +70,7 @@ async function visitOnce(
   try {
     await tab.goto(`${origin}/console/${page}`)
     const shownMs = await untilWhole(tab)
-    const firstPaintMs: number = await tab.evaluate(
-      "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN",
-    )
+    const firstPaintMs = await firstPaintOf(tab)
     return { calls: [...calls.values()], firstPaintMs, shownMs }
   } finally {
     await context.close()
@@ -92,6 +93,16 @@ function untilWhole(tab: Page): Promise<number> {
       else requestAnimationFrame(look)
     }
     look()
+  })`)
+}
+
+/** Resolves with the time since the page was asked for at which the browser had painted something. */
+function firstPaintOf(tab: Page): Promise<number> {
+  return tab.evaluate(`new Promise((resolve) => {
+    new PerformanceObserver((list) => {
+      const [first] = list.getEntriesByName('first-contentful-paint')
+      if (first !== undefined) resolve(first.startTime)
+    }).observe({ type: 'paint', buffered: true })
   })`)
 }
 

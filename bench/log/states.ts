@@ -97,5 +97,6 @@ function stateOf(index: number, partition: number, atMs: number): WrittenState {
     user: userOf(index),
     job: '',
     answer: undefined,
+    values: '',
   }
 }

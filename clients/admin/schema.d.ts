@@ -374,7 +374,7 @@ export interface paths {
         };
         /**
          * How a destination is
-         * @description Says which URLs of a destination fail, since when and with what answers, how much waits, and when it is tried next. Needs the right `read`. For a token with a scope, other destinations do not exist.
+         * @description Says which URLs of a destination fail, since when and with what answers, how requests log in, how much waits, and when it is tried next. Needs the right `read`. For a token with a scope, other destinations do not exist.
          */
         get: operations["show_destination_health"];
         put?: never;
@@ -673,6 +673,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List who is signed in
+         * @description The sessions that are in force, by name, the oldest of a name first. Nothing has their secrets. A token with a scope sees the sessions that may not see more than it. For the next part of the list, send the `cursor` of the answer. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        get: operations["list_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description On this process at once, and on all others within a second. Live views end with it. The audit trail says who has ended it. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        delete: operations["remove_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/of/{holder}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End all sessions of a person, a token or a link
+         * @description On this process at once, and on all others within a second. Live views end with it. Codes that would begin another session are used up too. It keeps nobody from signing in again: revoke the token or the link for this, or take the right away from the person at the provider. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         */
+        delete: operations["remove_sessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/session": {
         parameters: {
             query?: never;
@@ -896,7 +956,7 @@ export interface paths {
         put?: never;
         /**
          * Make many sources and destinations as they are given, in one change
-         * @description As `sluice apply -f` does: objects that are not named stay as they are. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with `dryRun` first. An object that somebody changes at the same moment refuses the change. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. A token with a scope may not use it.
+         * @description As `sluice apply -f` does: objects that are not named stay as they are. So do `state`, secrets and keys of an object (`sharedSecret`, `signing.ed25519`, `writeKeys`, `serverKeys`) that the body does not have; null removes them. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with `dryRun` first. An object that somebody changes at the same moment refuses the change. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. A token with a scope may not use it.
          */
         post: operations["apply_catalog"];
         delete?: never;
@@ -1529,9 +1589,11 @@ export interface components {
             origin: string;
             /** @description What a mapping adds to the path of the URL. */
             path: string;
+            /** @description Whether the message is sent in a batch. Then its body is one entry of the body of the request, and signatures are of the whole. */
+            isBatched: boolean;
             headers: {
                 name: string;
-                /** @description It is null for signatures, for times, for the number of the try, and for headers of the catalog, which may be secrets. */
+                /** @description It is null for signatures, for times, for the number of the try, for the id of a batch, and for headers of the catalog, which may be secrets. */
                 value: string | null;
             }[];
             /** @description What the mapping of the destination makes of the message, byte for byte. It is null if the message is sent as it is. */
@@ -1585,6 +1647,12 @@ export interface components {
             /** @description The value of the record, as its producer wrote it. */
             body: string;
         };
+        PreviewedMapping: {
+            /** @description Its place in the list of mappings, from 0. */
+            place: number;
+            /** @description Its name in the catalog. */
+            name: string | null;
+        };
         PreviewedHeader: {
             name: string;
             value: string;
@@ -1597,10 +1665,14 @@ export interface components {
             headers: components["schemas"]["PreviewedHeader"][];
             /** @description The body, byte for byte. */
             body: string;
+            /** @description It is true if the message would have a request of its own also if the destination had a `batch`, because its mapping makes more than a body of JSON. */
+            isAlone: boolean;
         };
         Previewed: {
             /** @description It is null if the message was refused. */
             messageId: string | null;
+            /** @description The body that is sent without a mapping. It is null if the message was refused. */
+            message: string | null;
             /**
              * @description `passes`: the destination gets the message. `excluded`: it does not. `missing_field`: it does not, because the message lacks a field of the condition, or it has another type. `not_sampled`: the user is not in the sample. `failed`: the message becomes a dead letter, because its condition can not be evaluated. `mapping_failed`: it becomes a dead letter, because the mapping makes no request of it. `refused`: no destination gets the message, because it has a fault.
              * @enum {string}
@@ -1608,6 +1680,8 @@ export interface components {
             result: "passes" | "excluded" | "missing_field" | "not_sampled" | "failed" | "mapping_failed" | "refused";
             /** @description Why, without anything of the message. It is null if there is nothing to say. */
             detail: string | null;
+            /** @description The mapping that is for the message, or whose condition can not be evaluated. It is null if none is, or if the filter keeps the message away. */
+            mapping: components["schemas"]["PreviewedMapping"] | null;
             /** @description The request that the destination would get. It is null if it would get none. */
             request: components["schemas"]["PreviewedRequest"] | null;
         };
@@ -1625,7 +1699,7 @@ export interface components {
              * @description When it last told something.
              */
             toldAt: string;
-            /** @description Why it doesn't follow the topic of the catalog. It is null if it does. */
+            /** @description What is wrong with the topic of the catalog: why it doesn't follow it, which objects it can't use, or which were overwritten. It is null if nothing is. */
             catalogTrouble: string | null;
             /**
              * Format: date-time
@@ -1700,11 +1774,15 @@ export interface components {
              * @enum {string|null}
              */
             login: "basic" | "oauth2" | null;
+            /** @description The scheme, host and port of the token endpoint of OAuth 2. */
+            tokenOrigin: string | null;
             /**
              * Format: date-time
              * @description When its client certificate ends. It is null if it has none.
              */
             certificateEndsAt: string | null;
+            /** @description Whether only authorities of its own are trusted (`tls.ca`). */
+            hasOwnAuthorities: boolean;
             /** @description It is true if the URL has answered 410 (Gone). Such a URL gets no requests until it is edited or the destination is resumed. */
             isGone: boolean;
             /** @description How it fails. It is null if no worker says that it does. */
@@ -1727,6 +1805,8 @@ export interface components {
                  * @description It is null if there was none since the worker has started.
                  */
                 lastSuccessAt: string | null;
+                /** @description Why no token to log in with can be had, so that messages wait. It is null if the last failure was another. */
+                loginProblem: string | null;
             } | null;
         };
         /** @description What the workers know of it. */
@@ -1819,11 +1899,28 @@ export interface components {
             /** @description The public key in the format of Standard Webhooks. */
             whpk: string;
         };
+        LoginTrial: {
+            /** @enum {string} */
+            kind: "basic" | "oauth2";
+            /** @description The scheme, host and port of the token endpoint of OAuth 2. */
+            tokenOrigin: string | null;
+            /** @description Why no token came, so that nothing was sent. It is null if one came, or if none is needed. */
+            problem: string | null;
+            /** @description How long the request for the token took. It is null if none is needed. */
+            durationMs: number | null;
+        };
         HookTrial: {
             /** @description The id of the URL. */
             hook: string;
             /** @description The scheme, host and port of the URL. */
             origin: string;
+            /** @description How the request has logged in. It is null if it has only its headers. */
+            login: components["schemas"]["LoginTrial"] | null;
+            /**
+             * Format: date-time
+             * @description When the client certificate of the URL ends. It is null if it has none.
+             */
+            certificateEndsAt: string | null;
             /**
              * @description What this outcome would mean in a delivery. `delivered`: the URL accepted the message. `retry`: Sluice would try the URL again. `final`: it would not.
              * @enum {string}
@@ -1978,6 +2075,44 @@ export interface components {
              * @description When the process that answers saw the token last. It is null if this process has not seen it since `usesKnownSince`. Other processes may have.
              */
             lastUsedAt: string | null;
+        };
+        HeldSession: {
+            id: string;
+            /**
+             * @description Who has signed in: a person at the OpenID provider, or the holder of a token or of a link.
+             * @enum {unknown}
+             */
+            kind: "person" | "token" | "link";
+            /** @description The id of this person, token or link. `DELETE /v1/sessions/of/{holder}` ends all of its sessions. */
+            holder: string;
+            /** @description The name, as the audit trail has it. */
+            name: string;
+            /** @description The rights of its token, or those of its link. */
+            rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
+            /** @description Whether it sees what messages contain, and what endpoints have answered. */
+            content: boolean;
+            scope: components["schemas"]["Scope"];
+            /**
+             * Format: date-time
+             * @description When somebody has signed in.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description It was used at this time, or later by up to a quarter of `admin.sessionIdleTimeout`, because not each use is written down.
+             */
+            lastUsedAt: string;
+            /**
+             * Format: date-time
+             * @description When it ends at the latest.
+             */
+            endsAt: string;
+            /** @description Whether it is the session of the request. */
+            isOwn: boolean;
+        };
+        SessionsEnded: {
+            /** @description How many sessions have ended. */
+            ended: number;
         };
         Link: {
             id: string;
@@ -2248,6 +2383,7 @@ export type MessageRequest = components['schemas']['MessageRequest'];
 export type SourceEvent = components['schemas']['SourceEvent'];
 export type EventSearch = components['schemas']['EventSearch'];
 export type FoundEvent = components['schemas']['FoundEvent'];
+export type PreviewedMapping = components['schemas']['PreviewedMapping'];
 export type PreviewedHeader = components['schemas']['PreviewedHeader'];
 export type PreviewedRequest = components['schemas']['PreviewedRequest'];
 export type Previewed = components['schemas']['Previewed'];
@@ -2259,6 +2395,7 @@ export type HookState = components['schemas']['HookState'];
 export type Health = components['schemas']['Health'];
 export type ListedDestination = components['schemas']['ListedDestination'];
 export type SigningKey = components['schemas']['SigningKey'];
+export type LoginTrial = components['schemas']['LoginTrial'];
 export type HookTrial = components['schemas']['HookTrial'];
 export type PausedDestination = components['schemas']['PausedDestination'];
 export type BulkOrder = components['schemas']['BulkOrder'];
@@ -2269,6 +2406,8 @@ export type AudienceSpace = components['schemas']['AudienceSpace'];
 export type ObjectChanged = components['schemas']['ObjectChanged'];
 export type ListedSource = components['schemas']['ListedSource'];
 export type ListedToken = components['schemas']['ListedToken'];
+export type HeldSession = components['schemas']['HeldSession'];
+export type SessionsEnded = components['schemas']['SessionsEnded'];
 export type Link = components['schemas']['Link'];
 export type FieldChange = components['schemas']['FieldChange'];
 export type CatalogChange = components['schemas']['CatalogChange'];
@@ -2995,6 +3134,8 @@ export interface operations {
                     messageId?: string;
                     /** @description The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`. */
                     user?: string;
+                    /** @description The value of a field that `attempts.index` names, such as an order number. The log has only a keyed hash of it, as of users. */
+                    value?: string;
                     kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
                     /** @enum {unknown} */
                     outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files" | "login";
@@ -3107,6 +3248,8 @@ export interface operations {
                     messageId?: string;
                     /** @description The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`. */
                     user?: string;
+                    /** @description The value of a field that `attempts.index` names, such as an order number. The log has only a keyed hash of it, as of users. */
+                    value?: string;
                     kinds?: ("attempted" | "parked" | "delivered" | "dead" | "superseded" | "suppressed" | "omitted" | "filtered")[];
                     /** @enum {unknown} */
                     outcome?: "answer" | "timeout" | "connection" | "dns" | "proxy" | "certificate" | "address" | "request" | "files" | "login";
@@ -3315,6 +3458,7 @@ export interface operations {
                      *           "method": "POST",
                      *           "origin": "https://erp.example.com",
                      *           "path": "",
+                     *           "isBatched": false,
                      *           "headers": [
                      *             {
                      *               "name": "User-Agent",
@@ -3560,8 +3704,13 @@ export interface operations {
                      *       "results": [
                      *         {
                      *           "messageId": "order-4711",
+                     *           "message": "{\"type\":\"track\",\"userId\":\"u1\",\"event\":\"Order Completed\",\"messageId\":\"order-4711\",\"timestamp\":\"2026-07-29T09:30:00.000Z\",\"context\":{},\"properties\":{\"total\":30},\"version\":1}",
                      *           "result": "passes",
                      *           "detail": null,
+                     *           "mapping": {
+                     *             "place": 0,
+                     *             "name": null
+                     *           },
                      *           "request": {
                      *             "method": "POST",
                      *             "path": "",
@@ -3571,7 +3720,8 @@ export interface operations {
                      *                 "value": "application/json"
                      *               }
                      *             ],
-                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *             "body": "{\"text\":\"Order Completed: 30\"}",
+                     *             "isAlone": false
                      *           }
                      *         }
                      *       ]
@@ -3644,8 +3794,13 @@ export interface operations {
                      *       "results": [
                      *         {
                      *           "messageId": "order-4711",
+                     *           "message": "{\"type\":\"track\",\"userId\":\"u1\",\"event\":\"Order Completed\",\"messageId\":\"order-4711\",\"timestamp\":\"2026-07-29T09:30:00.000Z\",\"context\":{},\"properties\":{\"total\":30},\"version\":1}",
                      *           "result": "passes",
                      *           "detail": null,
+                     *           "mapping": {
+                     *             "place": 0,
+                     *             "name": null
+                     *           },
                      *           "request": {
                      *             "method": "POST",
                      *             "path": "",
@@ -3655,7 +3810,8 @@ export interface operations {
                      *                 "value": "application/json"
                      *               }
                      *             ],
-                     *             "body": "{\"text\":\"Order Completed: 30\"}"
+                     *             "body": "{\"text\":\"Order Completed: 30\"}",
+                     *             "isAlone": false
                      *           }
                      *         }
                      *       ]
@@ -3850,8 +4006,10 @@ export interface operations {
                      *             {
                      *               "id": "a1b2c3d4",
                      *               "origin": "https://crm.example.com",
-                     *               "login": "basic",
-                     *               "certificateEndsAt": null,
+                     *               "login": "oauth2",
+                     *               "tokenOrigin": "https://login.example.com",
+                     *               "certificateEndsAt": "2027-03-01T00:00:00.000Z",
+                     *               "hasOwnAuthorities": true,
                      *               "isGone": false,
                      *               "failing": {
                      *                 "since": "2026-07-29T09:15:50.000Z",
@@ -3867,7 +4025,8 @@ export interface operations {
                      *                   }
                      *                 ],
                      *                 "lastFailureAt": "2026-07-29T09:30:01.000Z",
-                     *                 "lastSuccessAt": null
+                     *                 "lastSuccessAt": null,
+                     *                 "loginProblem": null
                      *               }
                      *             }
                      *           ],
@@ -3951,6 +4110,8 @@ export interface operations {
                      *       "destination": "crm",
                      *       "name": "CRM",
                      *       "state": "on",
+                     *       "timeoutMs": 2000,
+                     *       "batch": null,
                      *       "asOf": "2026-07-29T09:30:02.000Z",
                      *       "health": {
                      *         "condition": "failing",
@@ -3970,8 +4131,10 @@ export interface operations {
                      *         {
                      *           "id": "a1b2c3d4",
                      *           "origin": "https://crm.example.com",
-                     *           "login": "basic",
-                     *           "certificateEndsAt": null,
+                     *           "login": "oauth2",
+                     *           "tokenOrigin": "https://login.example.com",
+                     *           "certificateEndsAt": "2027-03-01T00:00:00.000Z",
+                     *           "hasOwnAuthorities": true,
                      *           "isGone": false,
                      *           "failing": {
                      *             "since": "2026-07-29T09:15:50.000Z",
@@ -3987,7 +4150,8 @@ export interface operations {
                      *               }
                      *             ],
                      *             "lastFailureAt": "2026-07-29T09:30:01.000Z",
-                     *             "lastSuccessAt": null
+                     *             "lastSuccessAt": null,
+                     *             "loginProblem": null
                      *           }
                      *         }
                      *       ]
@@ -4001,6 +4165,16 @@ export interface operations {
                          * @enum {string}
                          */
                         state: "on" | "off" | "paused" | "auto_paused";
+                        /** @description The time within which the head of an answer has to come, in milliseconds. It is null if `delivery.timeout` applies. */
+                        timeoutMs: number | null;
+                        /** @description How messages are sent together. `null`: each has a request of its own. */
+                        batch: {
+                            maxMessages?: number;
+                            maxBytes?: number;
+                            maxWait?: string;
+                            /** @enum {string} */
+                            format?: "json" | "ndjson";
+                        } | null;
                         /**
                          * Format: date-time
                          * @description When this was read from Kafka. It is a few seconds ago, or longer while Kafka does not answer.
@@ -4127,6 +4301,13 @@ export interface operations {
                      *         {
                      *           "hook": "a1b2c3d4",
                      *           "origin": "https://crm.example.com",
+                     *           "login": {
+                     *             "kind": "oauth2",
+                     *             "tokenOrigin": "https://login.example.com",
+                     *             "problem": null,
+                     *             "durationMs": 61
+                     *           },
+                     *           "certificateEndsAt": "2027-03-01T00:00:00.000Z",
                      *           "verdict": "final",
                      *           "outcome": "status 401",
                      *           "status": 401,
@@ -4612,10 +4793,19 @@ export interface operations {
                      *         "sources": [
                      *           "shop"
                      *         ],
+                     *         "filter": {
+                     *           "condition": "event == \"Order Completed\" && properties.total > 20"
+                     *         },
                      *         "sharedSecret": "${kept:2026-07-29T09:30:00.000Z:0123456789abcdef}",
                      *         "hooks": [
                      *           {
-                     *             "url": "https://crm.example.com/hook"
+                     *             "url": "https://crm.example.com/hook",
+                     *             "login": {
+                     *               "kind": "oauth2",
+                     *               "tokenUrl": "https://login.example.com/oauth2/token",
+                     *               "clientId": "sluice",
+                     *               "clientSecret": "${kept:2026-07-29T09:30:00.000Z:23456789abcdef01}"
+                     *             }
                      *           }
                      *         ]
                      *       }
@@ -4678,10 +4868,19 @@ export interface operations {
                  *       "sources": [
                  *         "shop"
                  *       ],
+                 *       "filter": {
+                 *         "condition": "event == \"Order Completed\" && properties.total > 20"
+                 *       },
                  *       "sharedSecret": "${kept:2026-07-29T09:30:00.000Z:0123456789abcdef}",
                  *       "hooks": [
                  *         {
-                 *           "url": "https://crm.example.com/hook"
+                 *           "url": "https://crm.example.com/hook",
+                 *           "login": {
+                 *             "kind": "oauth2",
+                 *             "tokenUrl": "https://login.example.com/oauth2/token",
+                 *             "clientId": "sluice",
+                 *             "clientSecret": "${kept:2026-07-29T09:30:00.000Z:23456789abcdef01}"
+                 *           }
                  *         }
                  *       ]
                  *     }
@@ -5340,6 +5539,155 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["TooSlow"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_sessions: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most entries of an answer, 1 to 1000; default 100.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description The `cursor` of an answer.
+                 * @example WyJhbm4iLDE3ODUzMTc0MDMwMDAsInNlc3Npb24uNWYiXQ
+                 */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sessions": [
+                     *         {
+                     *           "id": "session.5f0c2a9be14d7c3368a1b2f4",
+                     *           "kind": "person",
+                     *           "holder": "person.9be14d7c3368a1b2f45f0c2a",
+                     *           "name": "oidc:ann@example.com",
+                     *           "rights": [
+                     *             "read",
+                     *             "operate"
+                     *           ],
+                     *           "content": true,
+                     *           "scope": "all",
+                     *           "since": "2026-07-29T09:30:00.000Z",
+                     *           "lastUsedAt": "2026-07-29T11:02:10.000Z",
+                     *           "endsAt": "2026-07-29T21:30:00.000Z",
+                     *           "isOwn": false
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "cursor": null
+                     *     }
+                     */
+                    "application/json": {
+                        sessions: components["schemas"]["HeldSession"][];
+                        /** @description How many there are, in all parts of the list. */
+                        total: number;
+                        /** @description The beginning of the next part. It is null after the last one. */
+                        cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    remove_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of a session.
+                 * @example session.5f0c2a9be14d7c3368a1b2f4
+                 */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ended": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SessionsEnded"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
+            429: components["responses"]["Busy"];
+            431: components["responses"]["HeadTooLarge"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    remove_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `holder` of a session.
+                 * @example person.9be14d7c3368a1b2f45f0c2a
+                 */
+                holder: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The call has succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ended": 2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SessionsEnded"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAllowedOrOtherSite"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["TooSlow"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];
@@ -6228,6 +6576,8 @@ export interface operations {
                     destinations?: components["schemas"]["Destination"][];
                     /** @description A label, such as `tenant=acme`: objects that have it and are not in the body are removed. */
                     prune?: string;
+                    /** @description `true`: prunes although nothing in the body has the label, so that all objects with it are removed. Otherwise, this is refused. */
+                    allowEmpty?: boolean;
                 };
             };
         };

@@ -26,8 +26,7 @@ const order = ['fatal', 'error', 'warn', 'info', 'debug', 'trace']
  * if an entry is of no line.
  */
 export function logLinesMarkdown(root: string): string {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of our own, which faultsOf checks
-  const meanings = parse(readFileSync(join(root, meaningsFile), 'utf8')) as Meanings
+  const meanings = readMeanings(root)
   const { lines, faults } = resolved(findLogLines(root), meanings)
   const all = [...faults, ...faultsOf(lines, meanings.entries)]
   if (all.length > 0) throw new Error(`${meaningsFile}:\n  ${all.join('\n  ')}`)
@@ -50,7 +49,7 @@ const headings = {
 
 const intro = `# Lines of the log
 
-For operators: what each line of Sluice's log means, and what to do about it. Generated from the code and from
+This page is for operators: what each line of Sluice's log means, and what to do about it. Generated from the code and from
 \`${meaningsFile}\` by \`npm run generate\`.
 
 A line is a JSON object. \`msg\` is the text below, \`level\` its level, and the other fields say what it is about:
@@ -60,6 +59,16 @@ stands for what differs. Search this page for the beginning of a line, or for a 
 \`log.level\` sets the lowest level that is written ([operations.md](operations.md) says how to change it while a
 process runs). What \`sluice\` commands say to people isn't listed here.
 `
+
+/** Returns the lines of the table, as `meanings.yaml` has them. */
+export function linesWithMeaning(root: string): readonly string[] {
+  return readMeanings(root).entries.map(({ line }) => line)
+}
+
+function readMeanings(root: string): Meanings {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a file of our own, which faultsOf checks
+  return parse(readFileSync(join(root, meaningsFile), 'utf8')) as Meanings
+}
 
 /** Adds the lines of calls whose messages the data file names. */
 function resolved(

@@ -1,15 +1,18 @@
 import { type Board, colorOf, type Panel } from '../dashboard-queries.ts'
 import { type Chart, drawPage, type Line, short } from './line-chart.ts'
+import { shades, storyMinutes } from './story.ts'
 
 type Series = { labels: Record<string, string>; points: readonly (readonly [atS: number, value: number])[] }
 
 const colors = ['#2563eb', '#d97706', '#7c3aed', '#0891b2', '#be185d', '#65a30d', '#4b5563', '#a16207']
-const fixed = { green: '#059669', red: '#dc2626' }
+const shadesOf = {
+  green: ['#059669', '#064e3b', '#6ee7b7'],
+  red: ['#dc2626', '#7f1d1d', '#fca5a5'],
+}
 /** The largest number of lines in a chart. More lines couldn't be distinguished. */
 const mostLines = colors.length
 const columns = 3
 const width = 420
-const marks = 4
 
 export type Drawn = {
   svg: string
@@ -27,17 +30,29 @@ export function drawnPanels({ panels }: Board): readonly Panel[] {
   return panels.filter(({ kind }) => kind === undefined)
 }
 
+/** The time that a picture shows. All times are epoch seconds. */
+export type Shown = {
+  readonly from: number
+  readonly until: number
+  /** The time between two values of a series, in seconds. */
+  readonly stepS: number
+  /** How long a minute of the story lasts, in seconds. */
+  readonly minuteS: number
+  /** What Grafana marks in all panels. */
+  readonly moments: readonly { readonly at: number; readonly name: string }[]
+}
+
 /**
  * Draws a dashboard with the values that `range` returns for its queries. The picture has the content of
- * Grafana's dashboard, but another layout. Times are epoch seconds.
+ * Grafana's dashboard, but another layout.
  */
 export async function drawBoard(
   board: Board,
   range: (expr: string) => Promise<readonly Series[]>,
-  { from, until }: { from: number; until: number },
+  { from, until, stepS, minuteS, moments }: Shown,
 ): Promise<Drawn> {
   const charts: Chart[] = []
-  for (const panel of drawnPanels(board)) charts.push(await chartOf(panel, range))
+  for (const panel of drawnPanels(board)) charts.push(await chartOf(panel, range, stepS))
   const empty = charts.filter(({ lines }) => lines.every(({ points }) => points.length === 0))
   const svg = drawPage({
     charts,
@@ -45,11 +60,18 @@ export async function drawBoard(
     width,
     from,
     until,
-    ticks: Array.from({ length: marks + 1 }, (_, index) => ({
-      at: from + (index / marks) * (until - from),
-      name: `${Math.round(((index / marks) * (until - from)) / 6) / 10} min`,
+    moments,
+    bands: shades().map(({ name, color, fromMin, untilMin }) => ({
+      name,
+      color,
+      from: from + fromMin * minuteS,
+      until: from + untilMin * minuteS,
     })),
-    note: `Sluice: ${board.title}. A drawing, not Grafana: what a Prometheus answers to the queries of this dashboard that scraped a gateway and a worker with faults (test/fault/prometheus.test.ts).`,
+    ticks: Array.from({ length: storyMinutes + 1 }, (_, minute) => ({
+      at: from + minute * minuteS,
+      name: minute === storyMinutes ? `${minute} min` : String(minute),
+    })),
+    note: `Sluice: ${board.title}. A drawing, not Grafana: what a Prometheus answered to the queries of this dashboard while docs/dashboards.md was played (test/fault/prometheus.test.ts).`,
   })
   return { svg, empty: empty.map(({ title }) => title) }
 }
@@ -57,22 +79,56 @@ export async function drawBoard(
 async function chartOf(
   { title, unit, max, queries }: Panel,
   range: (expr: string) => Promise<readonly Series[]>,
+  stepS: number,
 ): Promise<Chart> {
   const lines: Omit<Line, 'color'>[] = []
   for (const { legend, expr } of queries)
     for (const { labels, points } of await range(expr)) {
-      const numbers = points.filter(([, value]) => Number.isFinite(value))
-      if (numbers.length > 0) lines.push({ name: named(legend, labels), points: numbers })
+      const numbers = points
+        .filter(([, value]) => Number.isFinite(value))
+        .map(([at, value]) => [at, value / (scales[unit] ?? 1)] as const)
+      if (numbers.length > 0) lines.push({ name: named(legend, labels), points: withGaps(numbers, stepS) })
     }
   return {
     title,
     unit: units[unit],
     ...(max !== undefined && { top: max }),
-    lines: lines.slice(0, mostLines).map((line, index) => {
-      const color = colorOf(line.name)
-      return { ...line, color: (color && fixed[color]) ?? colors[index] ?? '#374151' }
-    }),
+    lines: painted(highest(lines)),
   }
+}
+
+/** Gives each line a color: those of success and of failures a shade of green or red, as Grafana does. */
+function painted(lines: readonly Omit<Line, 'color'>[]): Line[] {
+  const used = { green: 0, red: 0 }
+  return lines.map((line, index) => {
+    const name = colorOf(line.name)
+    const shade = name && shadesOf[name][used[name]++ % shadesOf[name].length]
+    return { ...line, color: shade ?? colors[index] ?? '#374151' }
+  })
+}
+
+/** Adds a point without a value where a series has ended for a while. */
+function withGaps(
+  points: readonly (readonly [atS: number, value: number])[],
+  stepS: number,
+): (readonly [atS: number, value: number | undefined])[] {
+  return points.flatMap(([at, value], index) => {
+    const before = points[index - 1]?.[0] ?? at
+    return at - before > 1.5 * stepS
+      ? [[at, undefined] as const, [at, value] as const]
+      : [[at, value] as const]
+  })
+}
+
+/** Returns as many lines as can be distinguished, in the given order: those that reach the highest values. */
+function highest(lines: readonly Omit<Line, 'color'>[]): readonly Omit<Line, 'color'>[] {
+  if (lines.length <= mostLines) return lines
+  const kept = new Set(lines.toSorted((one, other) => most(other) - most(one)).slice(0, mostLines))
+  return lines.filter((line) => kept.has(line))
+}
+
+function most({ points }: Pick<Line, 'points'>): number {
+  return Math.max(...points.map(([, value]) => value ?? 0))
 }
 
 /** Returns the name of a line: its legend with the values of the labels, as Grafana fills them in. */
@@ -80,10 +136,13 @@ function named(legend: string, labels: Record<string, string>): string {
   return legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim() || 'all'
 }
 
+/** By how much the values of a unit are divided. The marks of the axis are round in what is shown. */
+const scales: Partial<Record<Panel['unit'], number>> = { bytes: 2 ** 20 }
+
 const units: Record<Panel['unit'], (value: number) => string> = {
   cps: (value) => `${short(value)}/s`,
   s: (value) => (value > 0 && value < 1 ? `${short(value * 1_000)} ms` : `${short(value)} s`),
   short,
-  bytes: (value) => `${short(value / 2 ** 20)} MiB`,
+  bytes: (value) => `${short(value)} MiB`,
   percentunit: (value) => `${short(value * 100)} %`,
 }

@@ -18,6 +18,8 @@ export type Chart = {
   top?: number
 }
 
+export type Band = { name: string; color: string; from: number; until: number }
+
 export type Page = {
   charts: readonly Chart[]
   columns?: number
@@ -25,6 +27,10 @@ export type Page = {
   until: number
   /** The marks of the time axis. */
   ticks: readonly { at: number; name: string }[]
+  /** Periods that are shaded in each chart. */
+  bands?: readonly Band[]
+  /** Moments with a vertical line in each chart. */
+  moments?: readonly { at: number; name: string }[]
   /** The width of one chart, in pixels. */
   width?: number
   /** The height of one chart, in pixels. */
@@ -66,7 +72,8 @@ export function drawPage(page: Page): string {
 
 type Box = { x: number; y: number; width: number; height: number }
 
-function drawChart(chart: Chart, { from, until, ticks }: Page, { x, y, width, height }: Box): string {
+function drawChart(chart: Chart, page: Page, { x, y, width, height }: Box): string {
+  const { from, until, ticks } = page
   const { title, lines, unit = String } = chart
   const inner = {
     left: x + room.left,
@@ -80,6 +87,7 @@ function drawChart(chart: Chart, { from, until, ticks }: Page, { x, y, width, he
   const yOf = (value: number): number => inner.bottom - (value / most) * (inner.bottom - inner.top)
   return [
     svgText({ x: inner.left, y: y + 18, anchor: 'start', isBold: true }, title),
+    ...backgroundOf(page, inner, xOf),
     ...marks.map((mark) => {
       const at = round(yOf(mark))
       return `<path d="M${inner.left} ${at}H${inner.right}" stroke="#e5e7eb"/>${svgText({ x: inner.left - 6, y: at + 4, anchor: 'end' }, unit(mark))}`
@@ -95,21 +103,51 @@ function drawChart(chart: Chart, { from, until, ticks }: Page, { x, y, width, he
   ].join('\n')
 }
 
+type Inner = { left: number; right: number; top: number; bottom: number }
+
+/** Draws bands and moments, each with its name above the chart. */
+function backgroundOf(
+  { bands = [], moments = [] }: Page,
+  { top, bottom }: Inner,
+  xOf: (at: number) => number,
+): string[] {
+  const label = (x: number, name: string) =>
+    `<text x="${round(x)}" y="${top - 2}" text-anchor="middle" font-size="8">${escaped(name)}</text>`
+  return [
+    ...bands.map(({ name, color, from, until }) => {
+      const [left, right] = [round(xOf(from)), round(xOf(until))]
+      const area = `M${left} ${top}H${right}V${bottom}H${left}Z`
+      return `<path d="${area}" fill="${color}" fill-opacity="0.15"/>${label((left + right) / 2, name)}`
+    }),
+    ...moments.map(
+      ({ at, name }) =>
+        `<path d="M${round(xOf(at))} ${top}V${bottom}" stroke="#2563eb" stroke-dasharray="3 2"/>${label(xOf(at), name)}`,
+    ),
+  ]
+}
+
 function pathOf(
   { points, isStepped = false }: Line,
   xOf: (at: number) => number,
   yOf: (value: number) => number,
 ): string {
-  let isDown = false
-  const parts = points.map(([at, value]) => {
-    if (value === undefined) {
-      isDown = false
+  const places = points.map(([at, value]) => ({
+    x: round(xOf(at)),
+    y: value === undefined ? undefined : round(yOf(value)),
+  }))
+  // Steps relative to the point before need fewer characters.
+  let at: { x: number; y: number } | undefined
+  const parts = places.map(({ x, y }, index) => {
+    if (y === undefined) {
+      at = undefined
       return ''
     }
-    const [x, y] = [round(xOf(at)), round(yOf(value))]
-    const part = !isDown ? `M${x} ${y}` : isStepped ? `H${x}V${y}` : `L${x} ${y}`
-    isDown = true
-    return part
+    const isBetween = places[index - 1]?.y === y && places[index + 1]?.y === y
+    if (at !== undefined && isBetween) return ''
+    const step = at === undefined ? undefined : `${round(x - at.x)} ${round(y - at.y)}`
+    at = { x, y }
+    if (step === undefined) return `M${x} ${y}`
+    return isStepped ? `H${x}V${y}` : `l${step}`
   })
   return parts.join('')
 }
@@ -134,7 +172,7 @@ function legendRows({ lines }: Chart, width: number): Entry[][] {
   const rows: Entry[][] = [[]]
   let x = 0
   for (const { name, color } of lines) {
-    const needed = 24 + name.length * 6
+    const needed = 24 + name.length * 6.6
     if (x > 0 && x + needed > width - room.left - room.right) {
       rows.push([])
       x = 0
@@ -159,8 +197,11 @@ export function svgText(
   { x, y, anchor, isBold = false }: { x: number; y: number; anchor: string; isBold?: boolean },
   said: string,
 ): string {
-  const safe = said.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-  return `<text x="${x}" y="${y}" text-anchor="${anchor}"${isBold ? ' font-weight="600"' : ''}>${safe}</text>`
+  return `<text x="${x}" y="${y}" text-anchor="${anchor}"${isBold ? ' font-weight="600"' : ''}>${escaped(said)}</text>`
+}
+
+function escaped(said: string): string {
+  return said.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
 function round(value: number): number {

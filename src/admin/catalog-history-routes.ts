@@ -75,6 +75,12 @@ const prune = {
   description: 'A label, such as `tenant=acme`: objects that have it and are not in the body are removed.',
 }
 
+const allowEmpty = {
+  type: 'boolean',
+  description:
+    '`true`: prunes although nothing in the body has the label, so that all objects with it are removed. Otherwise, this is refused.',
+}
+
 const list: AdminRoute = {
   call: 'list_catalog_changes',
   method: 'GET',
@@ -192,7 +198,7 @@ const apply: AdminRoute = {
   right: 'admin',
   scope: 'installation',
   summary: 'Make many sources and destinations as they are given, in one change',
-  description: `As \`sluice apply -f\` does: objects that are not named stay as they are. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with \`dryRun\` first. An object that somebody changes at the same moment refuses the change. ${keepsSecrets}`,
+  description: `As \`sluice apply -f\` does: objects that are not named stay as they are. So do \`state\`, secrets and keys of an object (\`sharedSecret\`, \`signing.ed25519\`, \`writeKeys\`, \`serverKeys\`) that the body does not have; null removes them. The body may have 8 MiB and 5,000 objects. All of it is made, or nothing. Ask with \`dryRun\` first. An object that somebody changes at the same moment refuses the change. ${keepsSecrets}`,
   query: { dryRun },
   headers: idempotent,
   maxBodyBytes: 8 * 1_024 ** 2,
@@ -204,6 +210,7 @@ const apply: AdminRoute = {
         sources: { type: 'array', items: { type: 'object' }, maxItems: 5_000 },
         destinations: { type: 'array', items: { type: 'object' }, maxItems: 5_000 },
         prune,
+        allowEmpty,
       },
     },
     documented: {
@@ -213,6 +220,7 @@ const apply: AdminRoute = {
         sources: { type: 'array', items: { $ref: '#/components/schemas/Source' }, maxItems: 5_000 },
         destinations: { type: 'array', items: { $ref: '#/components/schemas/Destination' }, maxItems: 5_000 },
         prune,
+        allowEmpty,
       },
     },
     example: {

@@ -47,8 +47,19 @@ const destination: Kind = {
   example: {
     id: 'crm',
     sources: ['shop'],
+    filter: { condition: 'event == "Order Completed" && properties.total > 20' },
     sharedSecret: '${kept:2026-07-29T09:30:00.000Z:0123456789abcdef}',
-    hooks: [{ url: 'https://crm.example.com/hook' }],
+    hooks: [
+      {
+        url: 'https://crm.example.com/hook',
+        login: {
+          kind: 'oauth2',
+          tokenUrl: 'https://login.example.com/oauth2/token',
+          clientId: 'sluice',
+          clientSecret: '${kept:2026-07-29T09:30:00.000Z:23456789abcdef01}',
+        },
+      },
+    ],
   },
 }
 const source: Kind = {

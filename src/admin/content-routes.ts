@@ -38,6 +38,11 @@ const requestProperties = {
   method: { type: 'string' },
   origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
   path: { type: 'string', description: 'What a mapping adds to the path of the URL.' },
+  isBatched: {
+    type: 'boolean',
+    description:
+      'Whether the message is sent in a batch. Then its body is one entry of the body of the request, and signatures are of the whole.',
+  },
   headers: {
     type: 'array',
     items: {
@@ -48,7 +53,7 @@ const requestProperties = {
         value: {
           ...orNull({ type: 'string' }),
           description:
-            'It is null for signatures, for times, for the number of the try, and for headers of the catalog, which may be secrets.',
+            'It is null for signatures, for times, for the number of the try, for the id of a batch, and for headers of the catalog, which may be secrets.',
         },
       },
     },
@@ -117,6 +122,7 @@ export const contentRoutes: readonly AdminRoute[] = [
             method: 'POST',
             origin: 'https://erp.example.com',
             path: '',
+            isBatched: false,
             headers: [
               { name: 'User-Agent', value: 'Sluice/1.0' },
               { name: 'Content-Type', value: 'application/json' },

@@ -47,9 +47,39 @@ export const destination = {
 } as const
 
 const textOrNull = { type: ['string', 'null'] }
+const loginProperties = {
+  kind: { type: 'string', enum: ['basic', 'oauth2'] },
+  tokenOrigin: { ...textOrNull, description: 'The scheme, host and port of the token endpoint of OAuth 2.' },
+  problem: {
+    ...textOrNull,
+    description: 'Why no token came, so that nothing was sent. It is null if one came, or if none is needed.',
+  },
+  durationMs: {
+    type: ['integer', 'null'],
+    minimum: 0,
+    description: 'How long the request for the token took. It is null if none is needed.',
+  },
+}
 const trialProperties = {
   hook: { type: 'string', description: 'The id of the URL.' },
   origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
+  login: {
+    anyOf: [
+      {
+        title: 'LoginTrial',
+        type: 'object',
+        required: Object.keys(loginProperties),
+        properties: loginProperties,
+      },
+      { type: 'null' },
+    ],
+    description: 'How the request has logged in. It is null if it has only its headers.',
+  },
+  certificateEndsAt: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'When the client certificate of the URL ends. It is null if it has none.',
+  },
   verdict: {
     type: 'string',
     enum: ['delivered', 'retry', 'final'],
@@ -183,6 +213,13 @@ export const destinationRoutes: readonly AdminRoute[] = [
           {
             hook: 'a1b2c3d4',
             origin: 'https://crm.example.com',
+            login: {
+              kind: 'oauth2',
+              tokenOrigin: 'https://login.example.com',
+              problem: null,
+              durationMs: 61,
+            },
+            certificateEndsAt: '2027-03-01T00:00:00.000Z',
             verdict: 'final',
             outcome: 'status 401',
             status: 401,

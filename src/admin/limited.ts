@@ -7,3 +7,10 @@ export const limited = {
     example: '100',
   },
 } as const
+
+const limitUnlessSaid = 100
+
+/** Returns the `limit` of a query that has passed schema validation, or the default. */
+export function limitOf({ limit }: Readonly<Record<string, string>>): number {
+  return limit === undefined ? limitUnlessSaid : Number(limit)
+}

@@ -33,6 +33,11 @@ const filterProperties = {
     description:
       'The id of a user: the `userId`, or the `anonymousId` if there is none. The log has only a keyed hash of it, for which `sluice admin` needs `attempts.userKey`.',
   },
+  value: {
+    ...name,
+    description:
+      'The value of a field that `attempts.index` names, such as an order number. The log has only a keyed hash of it, as of users.',
+  },
   kinds: { type: 'array', items: { enum: [...logKinds] }, minItems: 1, maxItems: logKinds.length },
   outcome: { enum: logOutcomes.slice(1) },
   status: { type: 'integer', minimum: 100, maximum: 599 },

@@ -28,9 +28,25 @@ const requestProperties = {
     description: 'The headers that the message decides.',
   },
   body: { type: 'string', description: 'The body, byte for byte.' },
+  isAlone: {
+    type: 'boolean',
+    description:
+      'It is true if the message would have a request of its own also if the destination had a `batch`, because its mapping makes more than a body of JSON.',
+  },
 }
+const mappingProperties = {
+  place: { type: 'integer', minimum: 0, description: 'Its place in the list of mappings, from 0.' },
+  name: { type: ['string', 'null'], description: 'Its name in the catalog.' },
+}
+const orNull = (title: string, properties: object): object => ({
+  anyOf: [{ title, type: 'object', required: Object.keys(properties), properties }, { type: 'null' }],
+})
 const resultProperties = {
   messageId: { type: ['string', 'null'], description: 'It is null if the message was refused.' },
+  message: {
+    type: ['string', 'null'],
+    description: 'The body that is sent without a mapping. It is null if the message was refused.',
+  },
   result: {
     type: 'string',
     enum: ['passes', 'excluded', 'missing_field', 'not_sampled', 'failed', 'mapping_failed', 'refused'],
@@ -41,16 +57,13 @@ const resultProperties = {
     type: ['string', 'null'],
     description: 'Why, without anything of the message. It is null if there is nothing to say.',
   },
+  mapping: {
+    ...orNull('PreviewedMapping', mappingProperties),
+    description:
+      'The mapping that is for the message, or whose condition can not be evaluated. It is null if none is, or if the filter keeps the message away.',
+  },
   request: {
-    anyOf: [
-      {
-        title: 'PreviewedRequest',
-        type: 'object',
-        required: Object.keys(requestProperties),
-        properties: requestProperties,
-      },
-      { type: 'null' },
-    ],
+    ...orNull('PreviewedRequest', requestProperties),
     description: 'The request that the destination would get. It is null if it would get none.',
   },
 }
@@ -74,13 +87,17 @@ const answer = {
     results: [
       {
         messageId: 'order-4711',
+        message:
+          '{"type":"track","userId":"u1","event":"Order Completed","messageId":"order-4711","timestamp":"2026-07-29T09:30:00.000Z","context":{},"properties":{"total":30},"version":1}',
         result: 'passes',
         detail: null,
+        mapping: { place: 0, name: null },
         request: {
           method: 'POST',
           path: '',
           headers: [{ name: 'Content-Type', value: 'application/json' }],
           body: '{"text":"Order Completed: 30"}',
+          isAlone: false,
         },
       },
     ],

@@ -92,8 +92,16 @@ export type SessionBookOptions = {
   readonly now?: () => number
 }
 
-/** A session that is in force, with what its holder may do. */
+/**
+ * A session that is in force, with what its holder may do. The token has the end of the token that has signed
+ * in, so what the session makes, such as a link, may outlive it.
+ */
 export type Holder = { readonly session: Session; readonly token: Token }
+
+/** Returns when a session ends at the latest, in epoch milliseconds. */
+export function endOfSession({ session, token }: Holder): number {
+  return Math.min(session.endsAtMs, token.endsAtMs ?? Infinity)
+}
 
 /** The sessions that are in force. None outlives its token, or may do more. */
 export class SessionBook {
@@ -115,8 +123,7 @@ export class SessionBook {
     if (session === undefined || session.kind !== kind) return undefined
     const token = this.#tokenOf(session)
     if (token === undefined) return undefined
-    const endsAtMs = Math.min(session.endsAtMs, token.endsAtMs ?? Infinity)
-    return { session, token: { ...token, endsAtMs, digest: Buffer.from(session.hash, 'hex') } }
+    return { session, token: { ...token, digest: Buffer.from(session.hash, 'hex') } }
   }
 
   /** The token of a session. `undefined`: one of them has ended. */
@@ -141,7 +148,23 @@ export class SessionBook {
 
   /** The number of sessions that are in force. Codes aren't counted. */
   get count(): number {
-    return this.all.filter((one) => one.kind === 'session' && this.#tokenOf(one) !== undefined).length
+    return this.held.length
+  }
+
+  /** The sessions that are in force, without codes, each with what it was begun with. */
+  get held(): readonly Holder[] {
+    return this.all.flatMap((session) => {
+      const token = session.kind === 'session' ? this.#tokenOf(session) : undefined
+      return token === undefined ? [] : [{ session, token }]
+    })
+  }
+
+  /**
+   * Returns when a session was used last, in epoch milliseconds: at this time, or up to a quarter of the idle
+   * time later.
+   */
+  lastUsedMs({ madeAtMs, idleEndsAtMs }: Session): number {
+    return Math.max(madeAtMs, idleEndsAtMs - this.#options.limits.idleMs)
   }
 
   /** All that is kept, also what has ended. */

@@ -82,13 +82,27 @@ const failingProperties = {
     ...timeOrNull,
     description: 'It is null if there was none since the worker has started.',
   },
+  loginProblem: {
+    type: ['string', 'null'],
+    description:
+      'Why no token to log in with can be had, so that messages wait. It is null if the last failure was another.',
+  },
 }
 const hooks = {
   type: 'array',
   items: {
     title: 'HookState',
     type: 'object',
-    required: ['id', 'origin', 'login', 'certificateEndsAt', 'isGone', 'failing'],
+    required: [
+      'id',
+      'origin',
+      'login',
+      'tokenOrigin',
+      'certificateEndsAt',
+      'hasOwnAuthorities',
+      'isGone',
+      'failing',
+    ],
     properties: {
       id: { type: 'string' },
       origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
@@ -97,9 +111,17 @@ const hooks = {
         enum: ['basic', 'oauth2', null],
         description: 'How requests log in, beside their headers.',
       },
+      tokenOrigin: {
+        type: ['string', 'null'],
+        description: 'The scheme, host and port of the token endpoint of OAuth 2.',
+      },
       certificateEndsAt: {
         ...timeOrNull,
         description: 'When its client certificate ends. It is null if it has none.',
+      },
+      hasOwnAuthorities: {
+        type: 'boolean',
+        description: 'Whether only authorities of its own are trusted (`tls.ca`).',
       },
       isGone: {
         type: 'boolean',
@@ -121,6 +143,16 @@ const health = {
   description: 'What the workers know of it.',
   required: Object.keys(healthProperties),
   properties: healthProperties,
+}
+const batch = {
+  type: ['object', 'null'],
+  description: 'How messages are sent together. `null`: each has a request of its own.',
+  properties: {
+    maxMessages: { type: 'integer' },
+    maxBytes: { type: 'integer' },
+    maxWait: { type: 'string' },
+    format: { type: 'string', enum: ['json', 'ndjson'] },
+  },
 }
 const destinationProperties = {
   id: { type: 'string' },
@@ -147,16 +179,7 @@ const destinationProperties = {
     type: ['object', 'null'],
     properties: { perSecond: { type: 'number' }, burst: { type: 'integer' } },
   },
-  batch: {
-    type: ['object', 'null'],
-    description: 'How messages are sent together. `null`: each has a request of its own.',
-    properties: {
-      maxMessages: { type: 'integer' },
-      maxBytes: { type: 'integer' },
-      maxWait: { type: 'string' },
-      format: { type: 'string', enum: ['json', 'ndjson'] },
-    },
-  },
+  batch,
   hooks,
   health,
 }
@@ -220,8 +243,10 @@ const exampleHooks = [
   {
     id: 'a1b2c3d4',
     origin: 'https://crm.example.com',
-    login: 'basic',
-    certificateEndsAt: null,
+    login: 'oauth2',
+    tokenOrigin: 'https://login.example.com',
+    certificateEndsAt: '2027-03-01T00:00:00.000Z',
+    hasOwnAuthorities: true,
     isGone: false,
     failing: {
       since: '2026-07-29T09:15:50.000Z',
@@ -232,6 +257,7 @@ const exampleHooks = [
       ],
       lastFailureAt: '2026-07-29T09:30:01.000Z',
       lastSuccessAt: null,
+      loginProblem: null,
     },
   },
 ]
@@ -245,7 +271,8 @@ const workerProperties = {
   toldAt: { type: 'string', format: 'date-time', description: 'When it last told something.' },
   catalogTrouble: {
     type: ['string', 'null'],
-    description: "Why it doesn't follow the topic of the catalog. It is null if it does.",
+    description:
+      "What is wrong with the topic of the catalog: why it doesn't follow it, which objects it can't use, or which were overwritten. It is null if nothing is.",
   },
   catalogCopyAt: {
     ...timeOrNull,
@@ -430,7 +457,7 @@ export const statusRoutes: readonly AdminRoute[] = [
     scope: 'destination',
     summary: 'How a destination is',
     description:
-      'Says which URLs of a destination fail, since when and with what answers, how much waits, and when it is tried next.',
+      'Says which URLs of a destination fail, since when and with what answers, how requests log in, how much waits, and when it is tried next.',
     params: { destination },
     status: 200,
     answer: {
@@ -438,6 +465,12 @@ export const statusRoutes: readonly AdminRoute[] = [
         destination: { type: 'string' },
         name: { type: 'string' },
         state: destinationProperties.state,
+        timeoutMs: {
+          type: ['integer', 'null'],
+          description:
+            'The time within which the head of an answer has to come, in milliseconds. It is null if `delivery.timeout` applies.',
+        },
+        batch,
         asOf,
         health,
         hooks,
@@ -446,6 +479,8 @@ export const statusRoutes: readonly AdminRoute[] = [
         destination: 'crm',
         name: 'CRM',
         state: 'on',
+        timeoutMs: 2_000,
+        batch: null,
         asOf: '2026-07-29T09:30:02.000Z',
         health: exampleHealth,
         hooks: exampleHooks,

@@ -68,6 +68,8 @@ export class CatalogLog {
   #highest = 0
   #next = 0
   #hasRefused = false
+  /** The keys of the objects, or of the head, whose last record was refused, with its offset. */
+  readonly #overwritten = new Map<string, number>()
   /** Why a record after the last change can't be judged: it has a key that this process doesn't know. */
   #otherKey: string | undefined
 
@@ -131,6 +133,14 @@ export class CatalogLog {
     return `it has ${listed(this.#counts)}, and its last change says ${listed(counts)}`
   }
 
+  /**
+   * The keys whose last record in the topic isn't Sluice's. What it was is in memory, and lost to whoever
+   * reads the topic after Kafka has compacted it. `import --repair` writes it again.
+   */
+  get overwritten(): readonly string[] {
+    return [...this.#overwritten.keys()]
+  }
+
   /** Says why a later record can't be judged here. `undefined` if there is none. */
   get otherKey(): string | undefined {
     return this.#otherKey
@@ -147,11 +157,14 @@ export class CatalogLog {
     const read = this.#seals.read(record)
     if (!read.ok) {
       if (read.isOfOtherKey === true) this.#otherKey = read.problem
+      else this.#noteOverwritten(record)
       return this.#refuse(record, read.problem)
     }
     const { key, revision, value } = read.record
-    if (revision < this.#highest || revision <= (this.#head?.revision ?? 0))
+    if (revision < this.#highest || revision <= (this.#head?.revision ?? 0)) {
+      this.#noteOverwritten(record)
       return this.#refuse(record, 'is older than the records before it: it was written again')
+    }
     this.#highest = revision
     if (key !== headKey) {
       if (nameOf(key) === undefined) return this.#refuse(record, 'has a key that this version does not know')
@@ -167,11 +180,14 @@ export class CatalogLog {
     this.#pending = []
     this.#head = head
     this.#otherKey = undefined
+    // The head comes last.
+    this.#overwritten.delete(headKey)
     const put: StoredObject[] = []
     const removed: ObjectName[] = []
     for (const { key, value, offset, revision } of pending) {
       const name = nameOf(key)
       if (name === undefined) continue
+      if ((this.#overwritten.get(key) ?? Infinity) < offset) this.#overwritten.delete(key)
       if (value === null) {
         if (this.#all.delete(key)) this.#counts[name.kind]--
         this.#entries.delete(key)
@@ -203,5 +219,11 @@ export class CatalogLog {
   #refuse({ offset, key }: WholeRecord, problem: string): undefined {
     this.#hasRefused = true
     this.#onRefused({ offset, key: String(key), problem })
+  }
+
+  #noteOverwritten({ offset, key: bytes }: WholeRecord): void {
+    const key = String(bytes)
+    const isOurs = key === headKey ? this.#head !== undefined : this.#all.has(key)
+    if (isOurs) this.#overwritten.set(key, offset)
   }
 }

@@ -13,6 +13,7 @@ import { readHookUrl } from './hook-url.ts'
 import { hostBreach } from './host-rules.ts'
 import { mappingFaults } from '../shape/faults.ts'
 import { readMappings } from '../shape/mapping-schema.ts'
+import { makesOwnRequests } from '../shape/shaper.ts'
 import { isRecord, isString, listOf, recordOf } from './plain-data.ts'
 import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, literalVariables, type Variables } from './variables.ts'
@@ -78,6 +79,7 @@ export function checkRules(
       ? undefined
       : batchWaitBreach(recordOf(destination['batch'])['maxWait'])
     if (wait !== undefined) faults.add(batchPath, wait)
+    checkBatch([...path, 'batch'], destination, faults)
     checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
 }
@@ -117,6 +119,20 @@ function checkMappings(path: Path, mappings: unknown, faults: FaultSink): void {
       if (breach !== undefined) faults.add([...path, index, 'headers', name], breach)
     }
   }
+}
+
+/** Reports a batch that has no effect, because each mapping makes a request of its own. */
+function checkBatch(
+  path: Path,
+  { batch, mappings }: Readonly<Record<string, unknown>>,
+  faults: FaultSink,
+): void {
+  const read = batch === undefined || faults.has(path) ? undefined : readMappings(mappings)
+  if (read === undefined || !read.every(makesOwnRequests)) return
+  faults.add(path, {
+    problem: 'has no effect, because each mapping makes a request of its own (method, path or format)',
+    advice: 'put a path that all have into the URL of the hook, or remove batch',
+  })
 }
 
 /** A login is a secret, and no message has it. */

@@ -9,14 +9,17 @@ import { addConfigCommand } from './config-command.ts'
 import { addConsoleCommand } from './console-command.ts'
 import { addDestinationCommands } from './destinations/destination-commands.ts'
 import { addFilterCommands } from './filter/filter-commands.ts'
+import { addImportCommands } from './import-command.ts'
 import { addLogCommands } from './log/log-commands.ts'
 import { addListenCommand } from './listen/listen-command.ts'
+import { addMappingsCommands } from './mappings/mappings-commands.ts'
 import { addReplayCommands } from './replay/replay-commands.ts'
 import { addRoleCommands } from './role-commands.ts'
 import { addRunbookCommand } from './runbook-command.ts'
 import { addSendCommand } from './send-command.ts'
 import { withPages } from './command/pages.ts'
 import { findNamed, refuseCommand, withSuggestion } from './command/suggestions.ts'
+import { addMakeUserKeyCommand } from './make-user-key-command.ts'
 import { addSigningKeyCommand } from './signing-key-command.ts'
 import { completeIds } from './complete-ids.ts'
 import { addStatusCommand } from './status-command.ts'
@@ -50,7 +53,10 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addSourceCommands(tools)
   addDestinationCommands(tools)
   addFilterCommands(tools)
+  addImportCommands(tools)
+  addMappingsCommands(tools)
   addSigningKeyCommand(tools)
+  addMakeUserKeyCommand(tools)
   addAdminCommands(tools)
   addConsoleCommand(tools)
   addTokenCommands(tools)
@@ -116,6 +122,8 @@ Examples:
   sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
   sluice filter test 'properties.total > 100' messages.ndjson   which messages meet a condition
+  sluice import segment segment.json          the catalog that a workspace of Segment becomes
+  sluice mappings test messages.ndjson --destination crm   the requests that its mappings make
   sluice runbook SluiceLagGrows               what an alert means, and what to do
   sluice config                               the configuration in force, and where each value is from
 

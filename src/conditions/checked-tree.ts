@@ -1,10 +1,10 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { conditionFields, typeName } from './limits.ts'
+import { conditionFields, conditionLimits, typeName } from './limits.ts'
 
 // Which conditions are allowed. The library knows no limit on the time of an evaluation, and makes
 // JavaScript's regular expressions of a text. So only those functions are allowed whose cost is at most the
-// size of the message for each node of the tree, and nothing in a macro may cost the size of the message for
-// each item.
+// size of the message for each node of the tree, or what is sought in it for each character of the condition.
+// Nothing in a macro may cost the size of the message for each item.
 
 /** Why a condition isn't allowed. `at`: the place in its text, counted from 0. */
 export type TreeFault = { readonly problem: string; readonly advice: string; readonly at: number }
@@ -153,8 +153,13 @@ function faultOfMethod(node: ASTNode & { readonly op: 'rcall' }, scope: Scope): 
   const wanted = methods.get(name)
   if (wanted === undefined) return unknownCall(node, name)
   if (given.length !== wanted) return wrongNumber(node, name, wanted)
-  if (name === 'glob' && !isText(given[0]))
-    return fault(node, 'takes the pattern of glob() from the message', 'write it as text: glob("Order *")')
+  // A search takes as long as the text times what is sought, so that both of a message would be its square.
+  if ((name === 'glob' || name === 'contains') && !isText(given[0]))
+    return fault(
+      node,
+      `takes what ${name}() looks for from the message`,
+      `write it as text: ${name === 'glob' ? 'glob("Order *")' : 'contains("vip")'}`,
+    )
   return firstFault([receiver, ...given], scope)
 }
 
@@ -166,7 +171,43 @@ function faultOfMacro(node: ASTNode & { readonly op: 'rcall' }, scope: Scope): T
     return fault(node, `has ${name}() without a name and a condition`, `write ${name}(item, item.price > 10)`)
   if (conditionFields.has(item.args))
     return fault(item, `gives an item the name ${item.args}`, 'choose one that no field of a message has')
+  if (!isCheapRange(list, predicate))
+    return fault(
+      list,
+      `makes the list of ${name}() from others`,
+      'name one list of the message, such as properties.items, or write a macro for each list',
+    )
   return faultOf(list, undefined) ?? faultOf(predicate, item.args)
+}
+
+/**
+ * Returns true if a predicate on each item of a list costs no more than one on each item of a list of the
+ * message. A list that is put together can have its parts many times.
+ */
+function isCheapRange(list: ASTNode, predicate: ASTNode): boolean {
+  switch (list.op) {
+    case 'id':
+    case '.':
+    case '[]':
+      return true
+    case 'rcall':
+      return list.args[0] === 'filter'
+    case '?:':
+      return list.args.slice(1).every((branch) => isCheapRange(branch, predicate))
+    case 'list':
+      return (
+        list.args.every(({ op }) => op === 'value') ||
+        nodesOf(list) * nodesOf(predicate) <= conditionLimits.nodes
+      )
+    default:
+      return false
+  }
+}
+
+function nodesOf(part: unknown): number {
+  if (Array.isArray(part)) return part.reduce((sum: number, one) => sum + nodesOf(one), 0)
+  if (typeof part !== 'object' || part === null || !('args' in part)) return 0
+  return 1 + nodesOf(part.args)
 }
 
 function isText(node: ASTNode | undefined): boolean {

@@ -53,15 +53,19 @@ function mapped(value: unknown): unknown {
   return new Map(Object.entries(value).map(([name, member]) => [name, mapped(member)]))
 }
 
+const noFields: JsonObject = {}
+
 /**
  * All messages have the same fields in the same order, so that V8 makes one hidden class for them. A field
- * that a message lacks is `undefined`, which the library takes for absent.
+ * that a message lacks is `undefined`, which the library takes for absent. An object that it lacks is empty,
+ * so that `has(properties.plan)` is false for each message without this field.
  */
 function fieldsOf(message: unknown): Readonly<Record<string, unknown>> {
   const field = (name: string): unknown => {
     if (message instanceof Map) return message.get(name)
     return isJsonObject(message) && Object.hasOwn(message, name) ? message[name] : undefined
   }
+  const object = (name: string): unknown => field(name) ?? noFields
   return {
     [typeName]: field('type'),
     event: field('event'),
@@ -74,10 +78,10 @@ function fieldsOf(message: unknown): Readonly<Record<string, unknown>> {
     timestamp: field('timestamp'),
     receivedAt: field('receivedAt'),
     sentAt: field('sentAt'),
-    properties: field('properties'),
-    traits: field('traits'),
-    context: field('context'),
-    integrations: field('integrations'),
+    properties: object('properties'),
+    traits: object('traits'),
+    context: object('context'),
+    integrations: object('integrations'),
     message,
   }
 }

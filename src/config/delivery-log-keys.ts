@@ -1,3 +1,4 @@
+import { readFieldPath } from '../message/field-path.ts'
 import {
   boolean,
   bytes,
@@ -5,6 +6,7 @@ import {
   integer,
   optionalText,
   text,
+  texts,
   isPlainUrl,
   SECOND,
   MINUTE,
@@ -58,6 +60,15 @@ export const deliveryLogKeys = {
     }),
     userKeyFile: optionalText({
       description: 'A file that holds the key of `attempts.userKey`. Read at the start.',
+    }),
+    index: texts({
+      default: [],
+      item: {
+        accepts: (given) => readFieldPath(given) !== undefined,
+        expected: 'fields of messages such as properties.orderId',
+      },
+      description:
+        'The fields of messages by whose values `sluice log find` and searches find a message: at most 8. A list on the way stands for each of its items. The log has a hash of each value, as of users, and needs `attempts.userKey` for it. Values of more than 256 bytes are left out, and so are all after the first 16 of a message. Update `sluice log serve` before you set it.',
     }),
   },
   index: {

@@ -120,6 +120,8 @@ export function deliveryLogFaults({
       'attempts.userKeyFile (SLUICE_ATTEMPTS_USER_KEY_FILE): is set beside attempts.userKey; expected one of them',
     )
   }
+  if (attempts.index.length > mostIndexed)
+    faults.push(`attempts.index (SLUICE_ATTEMPTS_INDEX): has more than ${mostIndexed} fields; expected fewer`)
   if (index.token !== undefined && index.tokenFile !== undefined)
     faults.push('index.tokenFile (SLUICE_INDEX_TOKEN_FILE): is set beside index.token; expected one of them')
   if (clickhouse.password !== undefined && clickhouse.passwordFile !== undefined) {
@@ -129,6 +131,9 @@ export function deliveryLogFaults({
   }
   return faults
 }
+
+/** The most fields of messages that may be indexed. Each costs a search in the body of a message. */
+const mostIndexed = 8
 
 const allKeys: readonly Key[] = [
   ...new Set(Object.values(needsOf).flatMap(({ needed, optional }) => [...needed.flat(), ...optional])),

@@ -19,6 +19,7 @@ import { NewDestinationPage } from './pages/new-destination.tsx'
 import { NowPage } from './pages/now.tsx'
 import { ReplayPage } from './pages/replay.tsx'
 import { ReplaysPage } from './pages/replays.tsx'
+import { SessionsPage } from './pages/sessions.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { SourcePage } from './pages/source.tsx'
 import { SourcesPage } from './pages/sources.tsx'
@@ -44,6 +45,7 @@ const pages: Readonly<Record<PageName, () => preact.JSX.Element>> = {
   history: HistoryPage,
   audit: AuditPage,
   tokens: TokensPage,
+  sessions: SessionsPage,
   links: LinksPage,
 }
 

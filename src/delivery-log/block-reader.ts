@@ -8,7 +8,9 @@ import {
   type LogVerdict,
   logVerdicts,
   dueMsOf,
+  userHashBytes,
 } from './log-record.ts'
+import { valuesEndBytes, valuesMark } from './block-writer.ts'
 
 /**
  * Reads the records of a block of the delivery log one after the other, without creating an object for each
@@ -46,6 +48,15 @@ export class BlockReader {
   job = ''
   answerAt = 0
   answerEnd = 0
+  /**
+   * The start of the hashes of the record's indexed values in `bytes`. It equals `valuesEnd` if there are
+   * none.
+   */
+  valuesAt = 0
+  valuesEnd = 0
+  /** The start and the end of the values of the records that come next. */
+  #nextValues = 0
+  #lastValues = 0
 
   get bytes(): Buffer {
     return this.#bytes
@@ -61,7 +72,17 @@ export class BlockReader {
     this.#left = 0
     if (this.#int() !== blockFormat) return false
     this.#sinceMs = this.#int()
+    this.#findValues()
     return true
+  }
+
+  #findValues(): void {
+    const bytes = this.#bytes
+    const end = bytes.length - valuesEndBytes
+    const has = end >= 0 && bytes[bytes.length - 1] === valuesMark
+    this.#lastValues = has ? end : 0
+    this.#nextValues = has ? end - bytes.readUInt32LE(end) : 0
+    if (this.#nextValues < 0) throw new RangeError('a block of the delivery log has too few values')
   }
 
   /** Moves to the next record. Returns false if there are no more records. */
@@ -94,7 +115,20 @@ export class BlockReader {
     this.job = this.#text()
     this.answerEnd = this.#skip()
     this.answerAt = this.#start
+    this.#takeValues()
     return true
+  }
+
+  #takeValues(): void {
+    if (this.#nextValues >= this.#lastValues) {
+      this.valuesAt = this.valuesEnd = 0
+      return
+    }
+    this.valuesAt = this.#nextValues + 1
+    this.valuesEnd = this.valuesAt + userHashBytes * (this.#bytes[this.#nextValues] ?? 0)
+    if (this.valuesEnd > this.#lastValues)
+      throw new RangeError('a block of the delivery log has too few values')
+    this.#nextValues = this.valuesEnd
   }
 
   /** Returns the current record as an object that doesn't share the block's memory. */

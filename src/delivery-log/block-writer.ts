@@ -1,4 +1,4 @@
-import { blockFormat } from './log-record.ts'
+import { blockFormat, userHashBytes } from './log-record.ts'
 
 /**
  * The fields of a record to write, in the order of the schema. Some fields, such as `kind`, have a list of
@@ -33,6 +33,8 @@ export type WrittenState = {
   user: string
   job: string
   answer: Uint8Array | undefined
+  /** The hashes of the message's indexed values, one after the other. It is empty if none is indexed. */
+  values: string
 }
 
 const initialBytes = 4_096
@@ -48,10 +50,19 @@ const maxTextCharacters = 1_024
  * number of records.
  */
 const headBytes = 32
+/**
+ * The last byte of a block that has values. The last byte of any other block is 0, which ends its records.
+ */
+export const valuesMark = 1
+/** The bytes at the end of a block that has values: the length of the values (UInt32LE), and the mark. */
+export const valuesEndBytes = 5
 
 /**
  * Writes the records of one unit as one block, in Avro's binary encoding of `schemas/attempts.avsc`. No Avro
  * library is used. The values are written directly into a reused buffer, without creating objects.
+ *
+ * If a record has indexed values, the values of all records follow the block: for each record a byte with the
+ * number of its hashes, and then the hashes. Readers that don't know them see the block alone.
  */
 export class BlockWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes)
@@ -59,6 +70,8 @@ export class BlockWriter {
   #endAt = 0
   #sinceMs = 0
   #count = 0
+  /** The indexed values of each record. `undefined`: no record has any yet. */
+  #values: string[] | undefined
 
   /** The size of the records that wait in this writer, in bytes. */
   get length(): number {
@@ -71,6 +84,8 @@ export class BlockWriter {
 
   add(state: WrittenState): void {
     if (this.#count === 0) this.#sinceMs = state.atMs
+    if (state.values !== '') this.#values ??= Array.from({ length: this.#count }, () => '')
+    this.#values?.push(state.values)
     this.#count++
     this.#makeRoom(state)
     this.#int(state.kind)
@@ -114,12 +129,24 @@ export class BlockWriter {
     this.#int(this.#sinceMs)
     this.#int(this.#count)
     const head = this.#at
-    const block = Buffer.allocUnsafe(head + end - headBytes + 1)
+    const values = this.#takeValues()
+    const block = Buffer.allocUnsafe(head + end - headBytes + 1 + values.length)
     this.#bytes.copy(block, 0, 0, head)
-    this.#bytes.copy(block, head, headBytes, end + 1)
+    const next = head + this.#bytes.copy(block, head, headBytes, end + 1)
+    values.copy(block, next)
     this.#at = headBytes
     this.#count = 0
     return block
+  }
+
+  #takeValues(): Buffer {
+    if (this.#values === undefined) return noValues
+    const texts = this.#values.map((hashes) => String.fromCharCode(hashes.length / userHashBytes) + hashes)
+    this.#values = undefined
+    const values = Buffer.from(texts.join(''), 'latin1')
+    const end = Buffer.alloc(valuesEndBytes, valuesMark)
+    end.writeUInt32LE(values.length, 0)
+    return Buffer.concat([values, end])
   }
 
   #makeRoom(state: WrittenState): void {
@@ -200,3 +227,5 @@ export class BlockWriter {
     this.#at += data.length
   }
 }
+
+const noValues = Buffer.alloc(0)

@@ -5,6 +5,7 @@ import type { Delivery } from '../pipeline/delivery.ts'
 import type { FilteredMessage, PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { BlockWriter, type WrittenState } from './block-writer.ts'
 import { type LogKind, logOutcomes, logVerdicts } from './log-record.ts'
+import type { ValuesOf } from './indexed-values.ts'
 import { SuccessSampler } from './successes.ts'
 import type { UserHash } from './user-hash.ts'
 
@@ -24,6 +25,8 @@ export type LogObserverOptions = {
   readonly successesPerSecond: number
   /** The keyed hash of users. If this option is absent, records name no user. */
   readonly hashUser?: UserHash | undefined
+  /** Finds and hashes the values by which records can be found. If this option is absent, there are none. */
+  readonly valuesOf?: ValuesOf | undefined
   /** Called with the number of records that were dropped because the outlet was full. */
   readonly onDropped: (count: number) => void
   /** Returns epoch milliseconds. */
@@ -74,7 +77,8 @@ export function createLogObserver(options: LogObserverOptions): LogObserver {
 
 type RecordPlace = Pick<HeldRecord, 'topic' | 'partition' | 'offset' | 'timestampMs'>
 
-type FilteredFrom = FilteredMessage & { readonly where: RecordPlace }
+/** It has no body, because it is kept for up to a second. */
+type FilteredFrom = Omit<FilteredMessage, 'body'> & { readonly where: RecordPlace }
 
 class StateWriter implements LogObserver {
   readonly #options: LogObserverOptions
@@ -164,12 +168,12 @@ class StateWriter implements LogObserver {
     this.#write(delivery.pending.record.partition, delivery)
   }
 
-  filtered(reason: string, message: FilteredMessage, record: HeldRecord): void {
+  filtered(reason: string, { body, ...message }: FilteredMessage, record: HeldRecord): void {
     const { topic, partition, offset, timestampMs } = record
     const from = { ...message, where: { topic, partition, offset, timestampMs } }
     const atMs = this.#options.now()
     const weight = this.#filtered.weightOf(from, reason, 0, 0, atMs)
-    if (weight > 0) this.#writeFiltered(from, reason, weight, atMs)
+    if (weight > 0) this.#writeFiltered(from, { reason, weight, atMs, values: this.#valuesOf(body) })
   }
 
   flush(): void {
@@ -196,11 +200,14 @@ class StateWriter implements LogObserver {
       this.#write(delivery.pending.record.partition, undefined)
     })
     this.#filtered.leftover(atMs, ({ hook: reason, unlogged, lastAtMs }, from) =>
-      this.#writeFiltered(from, reason, unlogged, lastAtMs),
+      this.#writeFiltered(from, { reason, weight: unlogged, atMs: lastAtMs, values: '' }),
     )
   }
 
-  #writeFiltered(from: FilteredFrom, reason: string, weight: number, atMs: number): void {
+  #writeFiltered(
+    from: FilteredFrom,
+    { reason, weight, atMs, values }: { reason: string; weight: number; atMs: number; values: string },
+  ): void {
     const state = this.#stateOfRecord(from.where, atMs)
     state.weight = weight
     state.kind = kindIndex.filtered
@@ -210,6 +217,7 @@ class StateWriter implements LogObserver {
     state.source = from.sourceId
     state.messageId = from.messageId
     state.messageType = from.kind
+    state.values = values
     this.#write(from.where.partition, undefined)
   }
 
@@ -240,7 +248,13 @@ class StateWriter implements LogObserver {
     state.user = hashUser === undefined || delivery.key === null ? '' : hashUser(delivery.key)
     state.job = delivery.replayJob
     state.answer = undefined
+    state.values = this.#valuesOf(delivery.body)
     return state
+  }
+
+  #valuesOf(body: Buffer | undefined): string {
+    const { valuesOf } = this.#options
+    return valuesOf === undefined || body === undefined ? '' : valuesOf(body)
   }
 
   /** Fills `#state` for a Kafka record from which no delivery was made. */
@@ -325,6 +339,7 @@ function emptyState(): WrittenState {
     user: '',
     job: '',
     answer: undefined,
+    values: '',
   }
 }
 

@@ -17,6 +17,8 @@ export type LogFilter = {
   readonly messageId?: string | undefined
   /** The keyed hash of a user, as 12 hex digits. */
   readonly user?: string | undefined
+  /** The keyed hash of an indexed value of the message, as 12 hex digits. */
+  readonly value?: string | undefined
   readonly kinds?: readonly LogKind[] | undefined
   readonly outcome?: string | undefined
   readonly reason?: string | undefined

@@ -8,6 +8,7 @@ import { groupings } from './groups.ts'
 import { logKinds } from './log-record.ts'
 
 const text = Type.Optional(Type.String({ maxLength: 1_024 }))
+const hashed = Type.Optional(Type.String({ pattern: '^[0-9a-f]{12}$' }))
 const filter = Type.Object(
   {
     fromMs: Type.Number({ minimum: 0 }),
@@ -17,7 +18,8 @@ const filter = Type.Object(
     source: text,
     hook: text,
     messageId: text,
-    user: Type.Optional(Type.String({ pattern: '^[0-9a-f]{12}$' })),
+    user: hashed,
+    value: hashed,
     kinds: Type.Optional(Type.Array(Type.Enum([...logKinds]), { maxItems: logKinds.length })),
     outcome: text,
     reason: text,

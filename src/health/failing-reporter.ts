@@ -100,7 +100,11 @@ function sinceOf({ hooks }: FailingWord): number {
   return Math.min(...hooks.map(({ sinceMs }) => sinceMs))
 }
 
-/** Returns a text that changes when another hook fails, or a breaker opens or closes. */
+/**
+ * Returns a text that changes when another hook fails, a breaker opens or closes, or a login fails or works.
+ */
 function stateOf({ hooks }: FailingWord): string {
-  return hooks.map(({ hook, isOpen }) => `${hook} ${isOpen}`).join(' ')
+  return hooks
+    .map(({ hook, isOpen, loginProblem }) => `${hook} ${isOpen} ${loginProblem !== undefined}`)
+    .join(' ')
 }

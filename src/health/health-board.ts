@@ -4,6 +4,7 @@ import {
   type DestinationWord,
   type FailingHookWord,
   type FailingWord,
+  type LimitWord,
   type ProcessWord,
 } from './health-record.ts'
 import { type AudienceHealth, audiencesTogether } from './audience-board.ts'
@@ -200,6 +201,7 @@ function hookOf(hook: string, told: readonly FailingHookWord[]): FailingHook {
   for (const [what, count] of told.flatMap((one) => Object.entries(one.answers)))
     answers.set(what, (answers.get(what) ?? 0) + count)
   const succeededMs = Math.max(...told.map((one) => one.succeededMs ?? 0))
+  const loginProblem = told.find((one) => one.loginProblem !== undefined)?.loginProblem
   return {
     hook,
     sinceMs: Math.min(...told.map(({ sinceMs }) => sinceMs)),
@@ -207,6 +209,7 @@ function hookOf(hook: string, told: readonly FailingHookWord[]): FailingHook {
     answers: [...answers].toSorted(([, one], [, other]) => other - one),
     failedMs: Math.max(...told.map(({ failedMs }) => failedMs)),
     ...(succeededMs > 0 && { succeededMs }),
+    ...(loginProblem !== undefined && { loginProblem }),
   }
 }
 
@@ -217,15 +220,21 @@ function sumOf(words: readonly DestinationWord[], isComplete: boolean): Destinat
   const oldest = waiting.flatMap((one) => (one.messages > 0 ? [one.oldestMs] : []))
   const perSecond = sum(waiting.map((one) => one.perSecond ?? 0))
   const most = sumIfAll(limits.map((limit) => limit.perSecond))
+  const mostMessages = sumIfAll(limits.map(messagesPerSecond))
   return {
     messages: isComplete ? messages : undefined,
     replayed: isComplete ? sum(waiting.map(({ replayed }) => replayed)) : undefined,
     oldestMs: isComplete ? leastOf(oldest) : undefined,
-    drainMs: isComplete ? drainMsOf(messages, perSecond || (most ?? 0)) : undefined,
+    drainMs: isComplete ? drainMsOf(messages, perSecond || (mostMessages ?? 0)) : undefined,
     inFlight: limits.length === 0 ? undefined : sum(limits.map(({ inFlight }) => inFlight)),
     perSecond: most,
     isLowered: limits.some(({ isLowered }) => isLowered),
   }
+}
+
+/** Returns how many messages a second a process may send. `undefined`: their number isn't limited. */
+function messagesPerSecond({ perSecond, perRequest = 1 }: LimitWord): number | undefined {
+  return perSecond === undefined ? undefined : perSecond * perRequest
 }
 
 function drainMsOf(messages: number, perSecond: number): number | undefined {

@@ -37,7 +37,7 @@ const processSchema = Type.Object({
   failing: Type.Optional(Type.Number()),
   /** The number of those of which it doesn't tell more, because there are too many. */
   untold: Type.Optional(Type.Number()),
-  /** Why the process doesn't follow the topic of the catalog, in words. Absent: it does. */
+  /** What is wrong with the topic of the catalog, in words. Absent: nothing is. */
   catalogTrouble: Type.Optional(Type.String()),
   /**
    * The time of the copy of the catalog that it uses instead, in epoch milliseconds. Absent: it uses none.
@@ -61,6 +61,8 @@ const limitSchema = Type.Object({
   inFlight: Type.Number(),
   /** The most requests a second from this process. Absent: not limited. */
   perSecond: Type.Optional(Type.Number()),
+  /** About how many messages a request has. Absent: one. */
+  perRequest: Type.Optional(Type.Number()),
   /** True if the endpoint was learned to take less than it could get. */
   isLowered: Type.Boolean(),
 })
@@ -78,6 +80,8 @@ const failingHookSchema = Type.Object({
   failedMs: Type.Number(),
   /** When a request last succeeded, in epoch milliseconds. Absent: not since the process knows the hook. */
   succeededMs: Type.Optional(Type.Number()),
+  /** Why it has no token to log in with, if that was its last failure. */
+  loginProblem: Type.Optional(Type.String()),
 })
 
 const failingSchema = Type.Object({

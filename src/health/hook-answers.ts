@@ -32,6 +32,7 @@ const halfMs = 5 * 60_000
 /** The most kinds of outcomes that are counted apart in a half. The others are counted as `other`. */
 const mostKinds = 5
 const mostCharacters = 80
+const mostOfProblem = 200
 /** Times of next tries are rounded up to this, in milliseconds, and only the first few are known. */
 const nextStepMs = 5_000
 const mostNext = 32
@@ -49,8 +50,8 @@ type Followed = {
   older: Counts
   newer: Counts
   newerSinceMs: number
-  /** True if the last failure was that no token to log in with could be had. */
-  isLogin: boolean
+  /** Why no token to log in with could be had, if that was the last failure. */
+  loginProblem: string | undefined
 }
 
 type OfDestination = {
@@ -116,7 +117,7 @@ export class HookAnswers {
     count(followed, describeForCustomer(outcome).slice(0, mostCharacters), nowMs)
     if (isFailure) {
       fail(followed, nowMs)
-      followed.isLogin = false
+      followed.loginProblem = undefined
     } else if (verdict.kind === 'delivered') {
       followed.failures = 0
       followed.succeededMs = nowMs
@@ -134,11 +135,12 @@ export class HookAnswers {
     const nowMs = this.#now()
     if (problem === undefined) {
       const followed = this.#destinations.get(destinationId)?.hooks.get(hookId)
-      if (followed?.isLogin === true) Object.assign(followed, { failures: 0, isLogin: false })
+      if (followed?.loginProblem !== undefined)
+        Object.assign(followed, { failures: 0, loginProblem: undefined })
       return
     }
     const followed = this.#followedOf(destinationId, hookId)
-    Object.assign(followed, { definition, isLogin: true })
+    Object.assign(followed, { definition, loginProblem: problem.slice(0, mostOfProblem) })
     const outcome = { kind: 'login', detail: problem } as const
     count(followed, describeForCustomer(outcome).slice(0, mostCharacters), nowMs)
     fail(followed, nowMs)
@@ -174,7 +176,7 @@ function newFollowed(): Followed {
     older: new Map(),
     newer: new Map(),
     newerSinceMs: 0,
-    isLogin: false,
+    loginProblem: undefined,
   }
 }
 
@@ -213,7 +215,7 @@ function wordOf(
   { openMs, nowMs }: { readonly openMs: number; readonly nowMs: number },
 ): FailingHookWord {
   turn(followed, nowMs)
-  const { failures, sinceMs, failedMs, succeededMs, older, newer } = followed
+  const { failures, sinceMs, failedMs, succeededMs, older, newer, loginProblem } = followed
   const openedMs = openMs > 0 ? nowMs - openMs : Infinity
   const answers = new Map(older)
   for (const [what, many] of newer) answers.set(what, (answers.get(what) ?? 0) + many)
@@ -224,6 +226,7 @@ function wordOf(
     answers: Object.fromEntries(answers),
     failedMs,
     ...(succeededMs > 0 && { succeededMs }),
+    ...(loginProblem !== undefined && { loginProblem }),
   }
 }
 

@@ -25,9 +25,9 @@ export type Facts = {
 type Told = {
   word: DestinationWord
   writtenMs: number
-  /** How many messages have left since the destination is followed, and when this was last looked at. */
+  /** How many messages have left since `sinceMs`. */
   left: number
-  lookedMs: number
+  sinceMs: number
   perSecond: number | undefined
 }
 
@@ -116,7 +116,7 @@ export class Reporter {
         word: {},
         writtenMs: -Infinity,
         left: 0,
-        lookedMs: 0,
+        sinceMs: 0,
         perSecond: undefined,
       })
   }
@@ -129,14 +129,17 @@ export class Reporter {
   ): DestinationWord | undefined {
     const told = this.#told.get(destinationId)
     const left = told?.left ?? 0
-    const perSecond = rateOf(told, nowMs)
-    if (told !== undefined) Object.assign(told, { left: 0, lookedMs: nowMs, perSecond })
+    const perSecond = rateOf(told, limit?.perRequest ?? 1, nowMs)
+    if (told !== undefined) {
+      told.perSecond = perSecond
+      if (left > 0 || perSecond === undefined) Object.assign(told, { left: 0, sinceMs: nowMs })
+    }
     const before = told?.word
     const isSame =
       told !== undefined &&
       nowMs - told.writtenMs < wordLastsMs &&
       left === 0 &&
-      before?.waiting?.perSecond === perSecond &&
+      isNear(before?.waiting?.perSecond, perSecond) &&
       before?.waiting?.messages === messages &&
       before.waiting.replayed === replayed &&
       // A time that wasn't known may be known now.
@@ -151,17 +154,22 @@ export class Reporter {
     }
     const word: DestinationWord = { waiting, ...(limit !== undefined && { limit }) }
     if (told !== undefined) Object.assign(told, { word, writtenMs: nowMs })
-    else this.#told.set(destinationId, { word, writtenMs: nowMs, left: 0, lookedMs: nowMs, perSecond })
+    else this.#told.set(destinationId, { word, writtenMs: nowMs, left: 0, sinceMs: nowMs, perSecond })
     return word
   }
 }
 
-/** Returns how many messages leave a second, on average over the last reports. */
-function rateOf(told: Told | undefined, nowMs: number): number | undefined {
-  if (told === undefined || nowMs <= told.lookedMs) return told?.perSecond
-  const newest = (told.left / (nowMs - told.lookedMs)) * 1_000
-  const { perSecond } = told
-  const rate = perSecond === undefined ? newest : perSecond + newestWeight * (newest - perSecond)
+/**
+ * Returns how many messages leave a second, on average over the last reports in which some have left. In
+ * between, not more than one request can have left, with `perRequest` messages.
+ */
+function rateOf(told: Told | undefined, perRequest: number, nowMs: number): number | undefined {
+  if (told === undefined || nowMs <= told.sinceMs) return told?.perSecond
+  const { left, sinceMs, perSecond } = told
+  const seconds = (nowMs - sinceMs) / 1_000
+  const newest = left / seconds
+  const before = perSecond ?? newest
+  const rate = left > 0 ? before + newestWeight * (newest - before) : Math.min(before, perRequest / seconds)
   return rate < leastPerSecond ? undefined : Math.round(rate * 1_000) / 1_000
 }
 
@@ -172,7 +180,8 @@ function isSimilar(before: LimitWord | undefined, now: LimitWord | undefined): b
   return (
     before.isLowered === now.isLowered &&
     isNear(before.inFlight, now.inFlight) &&
-    isNear(before.perSecond, now.perSecond)
+    isNear(before.perSecond, now.perSecond) &&
+    isNear(before.perRequest ?? 1, now.perRequest ?? 1)
   )
 }
 

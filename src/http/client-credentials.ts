@@ -59,14 +59,18 @@ export type TokenAnswer =
 export function readTokenAnswer(status: number, text: string, askedMs: number): TokenAnswer {
   const answer = objectOf(text)
   const { access_token: value, expires_in: lifeSeconds, error, error_description: description } = answer
-  if (status !== 200 || typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
+  // RFC 6749 says 200, but some servers answer 201.
+  if (status < 200 || status > 299 || typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
     const said = [error, description].filter((one) => typeof one === 'string')
     return { ok: false, error: typeof error === 'string' ? error : undefined, said }
   }
   const lifeMs = Number(lifeSeconds) * 1_000
   return {
     ok: true,
-    token: { value, endsMs: lifeMs > 0 ? askedMs + lifeMs : (endOf(value) ?? askedMs + unsaidLifeMs) },
+    token: {
+      value,
+      endsMs: lifeMs > 0 ? askedMs + lifeMs : (endOf(value, askedMs) ?? askedMs + unsaidLifeMs),
+    },
   }
 }
 
@@ -80,12 +84,13 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
 
 /**
  * Returns the expiry that a JSON Web Token names, in epoch milliseconds. Returns `undefined` if the token
- * names no expiry, or isn't a JSON Web Token.
+ * names none after `askedMs`, or isn't a JSON Web Token. An earlier one says that the clocks differ, and
+ * nothing about a token that was just issued.
  */
-function endOf(token: string): number | undefined {
+function endOf(token: string, askedMs: number): number | undefined {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
   const { exp } = objectOf(payload)
-  return typeof exp === 'number' ? exp * 1_000 : undefined
+  return typeof exp === 'number' && exp * 1_000 > askedMs ? exp * 1_000 : undefined
 }
 
 function formEncoded(text: string): string {

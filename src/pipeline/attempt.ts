@@ -118,6 +118,11 @@ export type Attempted = NamedMessage & {
   readonly key: Buffer | null
 }
 
+/** Returns the bytes that a mapping has made of a message, beside those of the message itself. */
+export function madeBytes({ shaped, body }: Pick<Attempted, 'shaped' | 'body'>): number {
+  return shaped === undefined || shaped.body === body ? 0 : shaped.body.length
+}
+
 /**
  * An attempt of a delivery. It makes one request to each hook. Hooks that fail or have asked for a pause get
  * their request through the bulkhead, when their turn comes. The first success concludes the attempt. With
@@ -190,7 +195,8 @@ export class Attempt<D extends Attempted> {
   }
 
   get bytes(): number {
-    return this.#parts.delivery.body.length
+    const { delivery } = this.#parts
+    return delivery.body.length + madeBytes(delivery)
   }
 
   get userId(): Buffer | null {
@@ -215,7 +221,7 @@ export class Attempt<D extends Attempted> {
     const isLater = way === 'paced' || this.#isFailover
     const headers = isLater ? this.#headersAt(now()) : (this.#headers ??= this.#headersAt(startedMs))
     const { trace, shaped } = delivery
-    const all = trace === undefined ? headers : trace.posting(hook, headers)
+    const all = trace === undefined ? headers : trace.posting(hook, headers, shaped)
     const body = shaped === undefined ? delivery.body : shaped.body
     const { target, login } = hook
     if (login === undefined) sender.post(target, body, all, exchange)

@@ -19,6 +19,7 @@ import {
   type Attempted,
   type AttemptListener,
   type AttemptParts,
+  madeBytes,
   type Omitted,
   tellBreaker,
   type Way,
@@ -344,7 +345,7 @@ class HookRun<D extends Batched> implements Exchange, PacedTry {
     this.#way = way
     this.#members = members
     this.#halving = new Halving(members)
-    this.bytes = members.reduce((sum, { delivery }) => sum + delivery.body.length, 0)
+    this.bytes = members.reduce((sum, { delivery }) => sum + delivery.body.length + madeBytes(delivery), 0)
   }
 
   get userIds(): readonly (Buffer | null)[] {

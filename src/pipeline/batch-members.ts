@@ -1,9 +1,11 @@
 import { batchBytes } from '../delivery/batch/batch-body.ts'
-import type { DestinationDefinition, Endpoint } from '../delivery/endpoint.ts'
+import type { Endpoint } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
+import { isOwnRequest } from '../shape/shaper.ts'
 import { type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
 import type { Delivery } from './delivery.ts'
 import { forgetEditedHooks } from './edited-hooks.ts'
+import { ready, type Ruled, type Rules } from './rules.ts'
 import type { StoppedUnits } from './stopped-units.ts'
 
 type GatherOptions = {
@@ -11,8 +13,7 @@ type GatherOptions = {
   readonly stopped: StoppedUnits
   readonly plan: PlanOptions
   readonly catalog: () => object
-  /** Makes ready what a delivery sends. Returns false if it can't be sent in a batch now. */
-  readonly joins: (delivery: Delivery, definition: DestinationDefinition) => boolean
+  readonly rules: Pick<Rules, 'apply' | 'end'>
 }
 
 /** A batch that is to be sent: the delivery whose turn came, and what is planned for it. */
@@ -25,8 +26,9 @@ export type BatchPlan = {
 
 /**
  * Takes the deliveries from the lane of `lead` that are sent with it, in their order, and returns them with
- * it at the beginning. They have the same hooks before them, and belong to the same replay. The first
- * delivery of the lane that doesn't fit ends the batch, and leads the next one.
+ * it at the beginning. They have the same hooks before them, and belong to the same replay. Those that the
+ * rules of the destination don't let through are ended on the way. The first other delivery of the lane that
+ * doesn't fit ends the batch, and leads the next one.
  */
 export function gatherBatch(
   { lead, endpoint, plan, startedMs }: BatchPlan,
@@ -35,19 +37,28 @@ export function gatherBatch(
   const { batch } = endpoint.definition
   const gathered = [lead]
   if (batch === undefined) return gathered
-  const { lanes, stopped, catalog } = options
+  const { lanes, stopped, catalog, rules } = options
   let bytes = bytesOf(lead)
-  const fits = (next: Delivery): boolean => {
+  const last: { ruled: Ruled } = { ruled: ready }
+  const leaves = (next: Delivery): boolean => {
     if (gathered.length >= batch.maxMessages) return false
     if (next.replayJob !== lead.replayJob || stopped.has(next)) return false
     // A newer value of its property waits, and takes its place when it leads a batch.
     if (next.orderingKey?.first !== undefined) return false
     forgetEditedHooks(next, endpoint.definition)
     const its = planAttempt(next, endpoint, options.plan, startedMs)
-    if (!('hooks' in its) || !isSamePlan(its, plan) || !options.joins(next, endpoint.definition)) return false
+    if (!('hooks' in its) || !isSamePlan(its, plan)) return false
+    last.ruled = rules.apply(next, endpoint.definition)
+    if (last.ruled.kind !== 'ready') return last.ruled.kind !== 'waits'
+    if (isOwnRequest(next.shaped)) return false
     return batchBytes(batch.format, gathered.length + 1, bytes + bytesOf(next)) <= batch.maxBytes
   }
-  for (let next = lanes.takeMore(lead, fits); next !== undefined; next = lanes.takeMore(lead, fits)) {
+  for (let next = lanes.takeMore(lead, leaves); next !== undefined; next = lanes.takeMore(lead, leaves)) {
+    const { ruled } = last
+    if (ruled.kind === 'filtered' || ruled.kind === 'failed') {
+      rules.end(next, ruled)
+      continue
+    }
     next.endpoint = endpoint
     next.seenIn = catalog()
     gathered.push(next)
@@ -63,7 +74,10 @@ function bytesOf({ shaped, body }: Delivery): number {
 
 function isSamePlan(one: AttemptPlan, other: AttemptPlan): boolean {
   return (
-    one.tryClass === other.tryClass && isSameList(one.hooks, other.hooks) && isSameList(one.sick, other.sick)
+    one.tryClass === other.tryClass &&
+    isSameList(one.hooks, other.hooks) &&
+    isSameList(one.sick, other.sick) &&
+    isSameList(one.withoutLogin, other.withoutLogin)
   )
 }
 

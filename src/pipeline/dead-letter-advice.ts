@@ -1,5 +1,6 @@
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { formatWait } from '../retry/duration.ts'
+import type { ConditionFailure } from '../routing/route.ts'
 
 /**
  * Describes why a delivery was given up and what the customer can do. Names the number of tries and the last
@@ -46,8 +47,17 @@ export function describeDrop(destinationId: string): string {
 }
 
 /** Describes that it can't be said whether a destination should get a message. */
-export function describeFilterFault(detail: string): string {
-  return `the filter.condition of the destination can't be evaluated for this message (${detail}), so it was neither sent nor left out. Try the condition with \`sluice filter test\`, and correct it in the catalog; then send it again, if it passes: sluice replay dead-letters --reason filter_failed`
+export function describeFilterFault({ of, detail }: ConditionFailure): string {
+  const [whose, command] =
+    of === 'filter'
+      ? ['filter.condition', 'sluice filter test']
+      : ['condition of a mapping', 'sluice mappings test']
+  return `the ${whose} of the destination can't be evaluated for this message (${detail}), so it was neither sent nor left out. Try it with \`${command}\`, and correct it in the catalog; then send it again, if it passes: sluice replay dead-letters --reason filter_failed`
+}
+
+/** Describes that a mapping makes nothing of a message. */
+export function describeMappingFault(detail: string): string {
+  return `the mapping of the destination makes no request of this message: ${detail}. Try it with \`sluice mappings test\`, and correct it in the catalog; then send it again: sluice replay dead-letters --reason mapping_failed`
 }
 
 const endpointAdvice = 'Mend the endpoint, which must answer 2xx in time; then send it again.'

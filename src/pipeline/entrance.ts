@@ -27,8 +27,13 @@ type EntranceOptions = Pick<
 
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
 
-/** The ids of a message that is being routed, and the record of the message. */
-type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
+/** The ids of a message that is being routed, the record of the message, and its body if it has one. */
+type RoutedRecord = {
+  readonly sourceId: string
+  readonly messageId: string
+  readonly record: HeldRecord
+  readonly body?: Buffer
+}
 
 /** The fields that a delivery takes from its message. */
 type OwnMessage = Pick<RetryState, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>
@@ -78,6 +83,7 @@ export class Entrance {
       sourceId,
       messageId,
       record,
+      body,
     })
     const count = destinations.length + failed.length
     if (count === 0) {
@@ -101,8 +107,10 @@ export class Entrance {
     const deliveries = destinations.map(made)
     for (const { delivery, destination } of unjudged.length === 0 ? none : deliveries)
       if (unjudged.includes(destination)) delivery.isUnjudged = true
-    for (const { destination, detail } of failed)
-      this.#options.exits.deadLetter(made(destination).delivery, 'filter_failed', describeFilterFault(detail))
+    for (const { destination, ...failure } of failed) {
+      const detail = describeFilterFault(failure)
+      this.#options.exits.deadLetter(made(destination).delivery, 'filter_failed', detail)
+    }
     return deliveries
   }
 
@@ -242,14 +250,14 @@ export class Entrance {
   #route(
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
-    { sourceId, messageId, record }: RoutedRecord,
+    { sourceId, messageId, record, body }: RoutedRecord,
   ): Pick<Route<DestinationDefinition>, 'to' | 'unjudged' | 'failed'> {
     const { observer, ruleTime } = this.#options
     const { to, unjudged, skipped, failed } = route(message, connected, ruleTime)
     if (connected.length === 0) observer.notRouted('no_destination')
     for (const { destination, reason } of skipped) {
       observer.notRouted(reason)
-      const filtered = { destinationId: destination.id, sourceId, messageId, kind: message.type }
+      const filtered = { destinationId: destination.id, sourceId, messageId, kind: message.type, body }
       observer.filtered?.(reason, filtered, record)
     }
     return { to, unjudged, failed }

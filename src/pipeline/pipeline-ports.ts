@@ -104,7 +104,7 @@ export type NotRoutedReason = 'source_disabled' | 'no_destination' | SkipReason
 /**
  * The way in which a delivery came to its first try. `direct`: from its lane, without the bulkhead. `paced`:
  * through the bulkhead, because its hook fails or has asked for a pause. `parked`: after a wait on the
- * ladder. `replayed`: from a replay.
+ * ladder or in the queue of its destination. `replayed`: from a replay.
  */
 export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 
@@ -170,6 +170,8 @@ export type FilteredMessage = {
   readonly messageId: string
   /** The message's `type`. */
   readonly kind: string
+  /** The canonical body, if there is one. It may be in the buffer of a fetch. */
+  readonly body?: Buffer | undefined
 }
 
 /** A memory of earlier messages, which recognizes repeats. */
@@ -416,6 +418,8 @@ export type DestinationPace = {
   readonly inFlight: number
   /** The most requests a second. `undefined`: there is no limit. */
   readonly perSecond: number | undefined
+  /** About how many messages a request has. */
+  readonly perRequest: number
 }
 
 export type OpenHook = {

@@ -32,6 +32,7 @@ import { OrderingKeys } from './ordering-keys.ts'
 import { ratesOf } from './rates.ts'
 import { Refill } from './refill.ts'
 import { RuleTime } from './rule-time.ts'
+import { Rules } from './rules.ts'
 import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
 
@@ -127,8 +128,7 @@ class DeliveryPipeline implements Pipeline {
     this.#lineUp = new LineUp({ ...shared, exits, judging, groupShare: this.#groupShare })
     this.#turns = new Turns({
       ...shared,
-      exits,
-      ruleTime,
+      rules: new Rules({ observer, exits, ruleTime }),
       judging,
       bulkhead: this.#bulkhead,
       lineUp: this.#lineUp,
@@ -197,7 +197,9 @@ class DeliveryPipeline implements Pipeline {
     const endpoint = this.#endpoints.of(destination)
     // What is lent changes from second to second. The even parts of all processes add up to the limit.
     const rate = laneRateOf(endpoint, this.#groupShare.evenRateOf(destination))
-    return { inFlight: laneCapOf(endpoint), perSecond: rate?.perSecond }
+    const { batch } = destination
+    const perRequest = batch === undefined ? 1 : (this.#lanes.perBatch(destinationId) ?? batch.maxMessages)
+    return { inFlight: laneCapOf(endpoint), perSecond: rate?.perSecond, perRequest }
   }
 
   *lowered(): Generator<string> {

@@ -42,10 +42,3 @@ export function judgeAgain(
 }
 
 const plain: Outgoing = { kind: 'plain' }
-
-/** Describes that a mapping makes nothing of a message. */
-export function describeMappingFault(reason: 'filter_failed' | 'mapping_failed', detail: string): string {
-  if (reason === 'filter_failed')
-    return `the condition of a mapping of the destination can't be evaluated for this message (${detail}). Correct it in the catalog; then send it again: sluice replay dead-letters --reason filter_failed`
-  return `the mapping of the destination makes no request of this message: ${detail}. Try it: POST /v1/preview. Correct it in the catalog; then send it again: sluice replay dead-letters --reason mapping_failed`
-}

@@ -2,7 +2,7 @@ import type { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { BufferAccount } from './buffer-account.ts'
-import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
+import { Attempt, type AttemptListener, madeBytes, type Omitted, type Way } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
 import { BatchAttempt, type BatchListener } from './batch-attempt.ts'
 import { type BatchPlan, gatherBatch } from './batch-members.ts'
@@ -10,16 +10,12 @@ import { Conclusion } from './conclusion.ts'
 import { idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import { forgetEditedHooks } from './edited-hooks.ts'
-import type { Exits } from './exits.ts'
 import type { Judging } from './judging.ts'
 import type { LineUp } from './line-up.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
-import type { SkipReason } from '../routing/route.ts'
 import type { Parking } from './parking.ts'
-import { describeFilterFault } from './dead-letter-advice.ts'
 import { isOwnRequest } from '../shape/shaper.ts'
-import type { RuleTime } from './rule-time.ts'
-import { describeMappingFault, isShaped, judgeAgain, outgoing } from './shaping.ts'
+import type { Rules } from './rules.ts'
 import type { StoppedUnits } from './stopped-units.ts'
 import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
 
@@ -33,8 +29,7 @@ type TurnsOptions = Pick<
   readonly bulkhead: Bulkhead
   readonly orderingKeys: OrderingKeys<Delivery>
   readonly stopped: StoppedUnits
-  readonly exits: Exits
-  readonly ruleTime: RuleTime
+  readonly rules: Rules
   readonly parking: Parking
   readonly judging: Judging
   readonly lineUp: LineUp
@@ -136,100 +131,26 @@ export class Turns {
     const pauseMs = plan.sick.length === 0 ? undefined : askedPauseMs(plan)
     if (pauseMs !== undefined) this.#pause(delivery, pauseMs)
     else if (!this.#isReady(delivery, definition)) return
-    else if (definition.batch === undefined || isAlone(delivery))
+    else if (definition.batch === undefined || isOwnRequest(delivery.shaped))
       this.#attempt(delivery, endpoint, plan, startedMs)
     else this.#attemptBatch({ lead: delivery, endpoint, plan, startedMs })
   }
 
   /**
-   * Applies the rules of the destination to a delivery: conditions that weren't asked yet, and mappings.
-   * Returns false if it sends nothing now, because it has ended, or because it waits: the rules of its
-   * destination have taken too long.
+   * Applies the rules of the destination to a delivery. Returns false if it sends nothing now, because it has
+   * ended, or because it waits: the rules of its destination have taken too long.
    */
   #isReady(delivery: Delivery, definition: DestinationDefinition): boolean {
-    const { ruleTime } = this.#options
-    if (!delivery.isUnjudged && !isShaped(delivery, definition)) {
-      delivery.shape(undefined, '')
-      return true
-    }
-    const waitMs = ruleTime.waitMs(definition.id)
-    if (waitMs > 0) {
-      this.#lanes.postpone(delivery, Math.ceil(waitMs))
+    const { rules } = this.#options
+    const ruled = rules.apply(delivery, definition)
+    if (ruled.kind === 'ready') return true
+    if (ruled.kind === 'waits') {
+      this.#lanes.postpone(delivery, ruled.ms)
       return false
     }
-    return ruleTime.measure(
-      definition.id,
-      () => this.#judge(delivery, definition) && this.#shape(delivery, definition),
-    )
-  }
-
-  /**
-   * Makes ready what a delivery sends in a batch. Returns false if it has to lead a batch, or to be sent
-   * alone, because its rules say more than a body, or say nothing of it.
-   */
-  #joins(delivery: Delivery, definition: DestinationDefinition): boolean {
-    const { ruleTime } = this.#options
-    if (delivery.isUnjudged) return false
-    if (!isShaped(delivery, definition)) {
-      delivery.shape(undefined, '')
-      return true
-    }
-    if (ruleTime.waitMs(definition.id) > 0) return false
-    const decided = ruleTime.measure(definition.id, () => outgoing(delivery, definition))
-    if (decided.kind === 'plain') delivery.shape(undefined, '')
-    else if (decided.kind === 'shaped') delivery.shape(decided.shaped, decided.shaper.text)
-    else return false
-    return !isAlone(delivery)
-  }
-
-  /**
-   * Asks conditions that weren't asked when the message was routed. If they exclude it, ends the delivery.
-   */
-  #judge(delivery: Delivery, definition: DestinationDefinition): boolean {
-    if (!delivery.isUnjudged) return true
-    const said = judgeAgain(delivery, definition)
-    if (said.kind === 'passes') {
-      delivery.isUnjudged = false
-      return true
-    }
     this.#lanes.finished(delivery)
-    if (said.kind === 'skipped') this.#filter(delivery, said.reason)
-    else this.#options.exits.deadLetter(delivery, 'filter_failed', describeFilterFault(said.detail))
+    rules.end(delivery, ruled)
     return false
-  }
-
-  /** Decides what the delivery sends. If it sends nothing, ends it and returns false. */
-  #shape(delivery: Delivery, definition: DestinationDefinition): boolean {
-    const decided = outgoing(delivery, definition)
-    switch (decided.kind) {
-      case 'plain':
-        delivery.shape(undefined, '')
-        return true
-      case 'shaped':
-        delivery.shape(decided.shaped, decided.shaper.text)
-        return true
-      case 'none':
-        this.#lanes.finished(delivery)
-        this.#filter(delivery, 'filtered_by_destination')
-        return false
-      case 'failed':
-        this.#lanes.finished(delivery)
-        this.#options.exits.deadLetter(
-          delivery,
-          decided.reason,
-          describeMappingFault(decided.reason, decided.detail),
-        )
-        return false
-    }
-  }
-
-  /** Ends a delivery that its destination doesn't get after all. */
-  #filter(delivery: Delivery, reason: SkipReason): void {
-    const { observer, exits } = this.#options
-    const { destinationId, sourceId, messageId, kind, pending } = delivery
-    observer.notRouted(reason)
-    observer.filtered?.(reason, { destinationId, sourceId, messageId, kind }, pending.record)
-    exits.settle(delivery)
   }
 
   /**
@@ -290,7 +211,7 @@ export class Turns {
       withoutLogin,
       tryClass,
       isForAll: delivery.property !== undefined,
-      listener: this.#listener,
+      listener: this.#holding([delivery], this.#listener),
       delivery,
       startedMs,
       now,
@@ -304,8 +225,7 @@ export class Turns {
     const { sender, bulkhead, now } = this.#options
     this.#account.begin()
     lead.hasPlace = true
-    const joins = (next: Delivery, definition: DestinationDefinition) => this.#joins(next, definition)
-    const gathered = gatherBatch(batch, { ...this.#options, joins })
+    const gathered = gatherBatch(batch, this.#options)
     const isSick = sick.length === hooks.length
     const deliveries = isSick ? gathered.filter((delivery) => this.#detaches(delivery)) : gathered
     if (deliveries.length === 0) {
@@ -313,9 +233,26 @@ export class Turns {
       this.#account.end()
       return
     }
-    const listener = this.#batchListener
+    const listener = this.#holding(deliveries, this.#batchListener)
     const parts = { sender, bulkhead, endpoint, hooks, sick, withoutLogin, tryClass, startedMs, now }
     new BatchAttempt({ ...parts, listener, lead, deliveries }).start()
+  }
+
+  /**
+   * Counts the bytes that mappings have made, until only requests in the bulkhead are left, which counts them
+   * itself. Returns the listener of the attempt that does so.
+   */
+  #holding<L extends AttemptListener<Delivery>>(deliveries: readonly Delivery[], listener: L): L {
+    const bytes = deliveries.reduce((sum, delivery) => sum + madeBytes(delivery), 0)
+    if (bytes === 0) return listener
+    this.#account.holdBytes(bytes)
+    return {
+      ...listener,
+      freed: (delivery, isConcluded) => {
+        this.#account.holdBytes(-bytes)
+        listener.freed(delivery, isConcluded)
+      },
+    }
   }
 
   /**
@@ -407,19 +344,15 @@ export class Turns {
   }
 }
 
-function firstTryWay({ laneClass, replayJob }: Delivery, way: Way): FirstTryWay {
+function firstTryWay({ laneClass, isFromQueue, replayJob }: Delivery, way: Way): FirstTryWay {
   switch (laneClass) {
     case 'fresh':
       if (replayJob !== '') return 'replayed'
+      if (isFromQueue) return 'parked'
       return way === 'open' ? 'direct' : 'paced'
     case 'retry':
       return 'parked'
     case 'backfill':
       return 'replayed'
   }
-}
-
-/** Returns true if a delivery can't be sent in a batch, because a mapping makes more of it than a body. */
-function isAlone({ shaped }: Delivery): boolean {
-  return isOwnRequest(shaped)
 }

@@ -7,7 +7,7 @@ import { listOf, recordOf } from '../catalog/plain-data.ts'
 import type { ChangeAnswer, ChangedObject } from '../catalog-log/desk.ts'
 import { madeOf } from '../catalog-log/difference.ts'
 import { entryKinds, keyOf } from '../catalog-log/names.ts'
-import { appliedEdits, type WantedObject } from './bulk/applied-edits.ts'
+import { appliedEdits, pruneRefusal, type WantedObject } from './bulk/applied-edits.ts'
 import { type AtDesk, refusedChange } from './catalog-calls.ts'
 import { changedOnce, onceOf } from './once.ts'
 import type { OpenedDesk } from './operations/catalog-desk.ts'
@@ -30,7 +30,7 @@ export function applyCalls(atDesk: AtDesk): Pick<AdminCalls, 'apply_catalog'> {
 async function applied(desk: OpenedDesk, request: AdminRequest): Promise<AdminAnswer> {
   const { body, query, token } = request
   const isDryRun = query['dryRun'] === 'true'
-  const { prune }: { prune?: string } = Object(body)
+  const { prune, allowEmpty = false }: { prune?: string; allowEmpty?: boolean } = Object(body)
   const pruned = prune === undefined ? undefined : readSelector(prune)
   if (prune !== undefined && pruned === undefined)
     return problem('bad_request', 'prune: write KEY=VALUE, such as tenant=acme.')
@@ -38,14 +38,18 @@ async function applied(desk: OpenedDesk, request: AdminRequest): Promise<AdminAn
   if (typeof objects === 'string') return problem('bad_request', objects)
   const once = onceOf('apply_catalog', request)
   const order = { by: token.name, note: 'applied', isDryRun, once }
-  return changedOnce<ChangeAnswer | TooMany>(desk, once, {
+  return changedOnce<ChangeAnswer | BadRequest>(desk, once, {
     async make() {
-      const edits = appliedEdits(objects, await desk.look(), pruned)
+      const edits = appliedEdits(objects, { log: await desk.look(), desk, pruned })
+      const empty = allowEmpty
+        ? undefined
+        : pruneRefusal(objects, edits, { pruned, allow: 'send allowEmpty' })
+      if (empty !== undefined) return { ok: false, kind: 'bad request', problem: empty }
       return edits.length > mostObjects ? tooMany : desk.change({ ...order, edits })
     },
     answer(answer) {
       if (answer.ok) return answerOf(answer.revision, answer.changed, isDryRun)
-      return answer.kind === 'too many' ? problem('bad_request', answer.problem) : refusedChange(answer)
+      return answer.kind === 'bad request' ? problem('bad_request', answer.problem) : refusedChange(answer)
     },
     again: ({ revision, objects: made }) =>
       answerOf(
@@ -56,12 +60,12 @@ async function applied(desk: OpenedDesk, request: AdminRequest): Promise<AdminAn
   })
 }
 
-type TooMany = typeof tooMany
-const tooMany = {
+type BadRequest = { readonly ok: false; readonly kind: 'bad request'; readonly problem: string }
+const tooMany: BadRequest = {
   ok: false,
-  kind: 'too many',
+  kind: 'bad request',
   problem: `Change at most ${mostObjects} objects at once.`,
-} as const
+}
 
 function answerOf(
   revision: number,

@@ -1,3 +1,4 @@
+import { limitOf } from '../admin/limited.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { madeOf, type ObjectDifference } from '../catalog-log/difference.ts'
@@ -6,7 +7,6 @@ import { changeData, findChange, undoChange, wholeChangeData } from './operation
 import { type AtDesk, refusedChange } from './catalog-calls.ts'
 import type { OpenedDesk } from './operations/catalog-desk.ts'
 import { changedOnce, onceOf } from './once.ts'
-import { limitOf } from './replay-calls.ts'
 
 type Calls = Pick<AdminCalls, 'list_catalog_changes' | 'show_catalog_change' | 'undo_catalog_change'>
 

@@ -18,7 +18,7 @@ import { minutesOf } from '../delivery-log/minutes.ts'
 import { messageContent } from './content/message-content.ts'
 import { asked, type Log, notTold } from './replay-calls.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
-import { hashedUser, openLogQuery } from './operations/open-log-query.ts'
+import { hashedUser, hashedValue, openLogQuery } from './operations/open-log-query.ts'
 import {
   deadData,
   filterOf,
@@ -58,7 +58,7 @@ const defaultTop = 10
  * the end.
  */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
-  const { config, log, desk: replays, catalog } = options
+  const { config, catalog } = options
   const desk = new LogDesk(options)
   const filtered = (
     { body, token }: AdminRequest,
@@ -70,20 +70,15 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
         nowMs: Date.now(),
         sinceMs,
         hashUser: (userId) => hashedUser(config, userId),
+        hashValue: (value) => hashedValue(config, value),
       })
       if (typeof given === 'string') return badRequest(given)
       const filter = filterWithin(token.scope, catalog(), given)
       if (filter === undefined) return badRequest(tooManyDestinations)
-      return tellOf(filter, token.name).then((told) =>
+      return tellSearch(options, filter, token.name).then((told) =>
         told.isProblem ? told : question(filter.destinations?.length === 0 ? nothing : query, filter),
       )
     })
-  /** Writes a search by user into the audit trail. The user is named as in the log, by a hash. */
-  async function tellOf({ user }: LogFilter, by: string): Promise<AdminAnswer> {
-    if (user === undefined) return done({})
-    const told = replays.tell({ action: 'user_searched', by, detail: `user ${user}` })
-    return asked(log, told, () => done({}), notTold)
-  }
   const calls: LogCalls = {
     show_log: ({ token }) =>
       desk.asked(shareOf(token), async (query) => {
@@ -116,6 +111,21 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
     summarize_dead_letters: (request) => filtered(request, deadLetters(request.body), deadSinceMs),
   }
   return { calls, close: () => desk.close() }
+}
+
+/**
+ * Writes a search by user or value into the audit trail, because values may say who somebody is. They are
+ * named as in the log, by a hash.
+ */
+async function tellSearch(
+  { log, desk }: Pick<LogCallsOptions, 'log' | 'desk'>,
+  { user, value }: LogFilter,
+  by: string,
+): Promise<AdminAnswer> {
+  const sought = [user && `user ${user}`, value && `value ${value}`].filter(Boolean)
+  if (sought.length === 0) return done({})
+  const told = desk.tell({ action: 'user_searched', by, detail: sought.join(', ') })
+  return asked(log, told, () => done({}), notTold)
 }
 
 function showMessage({ catalog }: LogCallsOptions, desk: LogDesk): LogCalls['show_message'] {

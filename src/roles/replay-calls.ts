@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import { AtOnce } from '../admin/at-once.ts'
+import { limitOf } from '../admin/limited.ts'
 import { type AdminAnswer, done, noToken, problem } from '../admin/problem.ts'
 import { holdsDestination, isScoped, scopeData, sees, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
@@ -36,7 +37,6 @@ const countWithinMs = 20_000
  * can.
  */
 const countsAtOnce = { most: 4, mostOfToken: 2, what: 'counts, which read much of Kafka,' }
-const defaultLimit = 100
 
 export type Log = Pick<Logger, 'info' | 'warn'>
 
@@ -373,11 +373,6 @@ export function refused({ kind, problem: detail }: DeskRefusal): AdminAnswer {
     case 'invalid':
       return problem('bad_request', detail)
   }
-}
-
-/** Returns the `limit` of a query that has passed schema validation, or the default. */
-export function limitOf({ limit }: AdminRequest['query']): number {
-  return limit === undefined ? defaultLimit : Number(limit)
 }
 
 const noTimes = 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'

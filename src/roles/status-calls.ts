@@ -1,15 +1,21 @@
+import { limitOf } from '../admin/limited.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import { holdsDestination, isScoped } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { keySetOf, publicKeysOf } from '../catalog/features/signing-keys.ts'
 import { readSelector } from '../catalog/labels.ts'
-import { destinationData, listDestinations, type ListQuery } from './operations/destination-list.ts'
+import {
+  batchData,
+  destinationData,
+  listDestinations,
+  type ListQuery,
+} from './operations/destination-list.ts'
 import { healthData, hookData } from './operations/condition-text.ts'
 import type { FollowedPicture } from './operations/picture.ts'
 import { timeOf } from './operations/pause-desk.ts'
 import { statusData, statusOf } from './operations/status-text.ts'
-import { asked, limitOf, type Log } from './replay-calls.ts'
+import { asked, type Log } from './replay-calls.ts'
 
 /**
  * Creates the handlers of the calls that say how destinations are. They answer from memory, so they also
@@ -63,6 +69,8 @@ export function statusCalls(
           destination,
           name: one.destination.name,
           state: one.state,
+          timeoutMs: one.destination.timeoutMs ?? null,
+          batch: batchData(one.destination),
           asOf: timeOf(picture.asOfMs),
           health: healthData(one, picture.health),
           hooks: one.destination.hooks.map((hook) => hookData(one, hook)),

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { createToken, readTokens, type Token, tokenLine } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -23,8 +24,10 @@ import { openOwnTelemetry, type OwnTelemetry, setProbesAddress } from './start/t
 import { createAdminMetrics } from '../telemetry/admin-metrics.ts'
 import { createGatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
+import { packageFolder } from '../telemetry/build-info.ts'
 import { applyTopicTable } from './operations/topic-table.ts'
 import { kept, keptFiles } from '../workshop/kept-files.ts'
+import { ownCommand } from '../workshop/own-command.ts'
 import { answers, readRunning, removeRunning, workshopFolder, writeRunning } from '../workshop/running.ts'
 import { startMember } from './worker.ts'
 
@@ -250,9 +253,10 @@ function developmentNotice(
     readonly code: string | undefined
   },
 ): string[] {
+  const sluice = ownCommand(process.cwd(), fileURLToPath(packageFolder))
   const isInTopic = catalog.source === 'topic'
   const place = isInTopic
-    ? `the topic ${topicPrefix}catalog   npx sluice destinations create my-service --url http://127.0.0.1:3000/hook --source app`
+    ? `the topic ${topicPrefix}catalog   ${sluice} destinations create my-service --url http://127.0.0.1:3000/hook --source app`
     : `${catalog.file}   an edit takes effect within a second`
   return [
     '',
@@ -260,11 +264,11 @@ function developmentNotice(
     `  Kafka    ${brokers.join(',')}   data in ${dataDir}`,
     `  gateway  http://127.0.0.1:${gatewayPort}   Segment's tracking API; /docs tells more`,
     `  admin    http://127.0.0.1:${adminPort ?? ''}/openapi.json   with Authorization: Bearer ${token}`,
-    `  console  http://127.0.0.1:${adminPort ?? ''}/console/#code=${code}   signs in once, within a minute; later: npx sluice console`,
+    `  console  http://127.0.0.1:${adminPort ?? ''}/console/#code=${code}   signs in once, within a minute; later: ${sluice} console`,
     `  metrics  http://127.0.0.1:${httpPort}/metrics`,
     `  catalog  ${place}`,
     `  try      curl http://127.0.0.1:${gatewayPort}/v1/track -u ${writeKey}: -d '{"userId":"u1","event":"Hello"}'`,
-    '  look     npx sluice log tail   Commands in this folder find this Sluice without settings.',
+    `  look     ${sluice} log tail   Commands in this folder find this Sluice without settings.`,
     `Times are local (${new Intl.DateTimeFormat('en', { timeZoneName: 'longOffset' }).formatToParts().find(({ type }) => type === 'timeZoneName')?.value ?? ''}). Ctrl-C stops it.`,
     '',
   ]

@@ -44,8 +44,8 @@ export type SkipReason =
 /** A connected destination that doesn't get a message. */
 export type Skipped<D extends Routable> = { readonly destination: D; readonly reason: SkipReason }
 
-/** A connected destination whose condition can't be evaluated for a message. `detail` says why. */
-export type Failed<D extends Routable> = { readonly destination: D; readonly detail: string }
+/** A connected destination one of whose conditions can't be evaluated for a message. */
+export type Failed<D extends Routable> = { readonly destination: D } & ConditionFailure
 
 /**
  * The result of routing. `to`: the destinations that get the message; it may be the given list itself.
@@ -100,7 +100,7 @@ export function route<D extends Routable>(
         to.push(destination)
         unjudged.push(destination)
       } else if (said.kind === 'skipped') skipped.push({ destination, reason: said.reason })
-      else failed.push({ destination, detail: said.detail })
+      else failed.push({ destination, of: said.of, detail: said.detail })
     }
   }
   return { to, unjudged, skipped, failed }
@@ -113,13 +113,16 @@ function takeAll(destinations: readonly Routable[]): boolean {
   return true
 }
 
+/** A condition that can't be evaluated for a message: whose it is, and why. */
+export type ConditionFailure = { readonly of: 'filter' | 'mapping'; readonly detail: string }
+
 /** What the filter and the mappings of a destination say about a message. */
 export type FilterSaid =
   | { readonly kind: 'passes' }
   /** Its conditions weren't asked, because the destination has to wait. */
   | { readonly kind: 'waits' }
   | { readonly kind: 'skipped'; readonly reason: SkipReason; readonly detail: string }
-  | { readonly kind: 'failed'; readonly detail: string }
+  | ({ readonly kind: 'failed' } & ConditionFailure)
 
 const passes: FilterSaid = { kind: 'passes' }
 const waits: FilterSaid = { kind: 'waits' }
@@ -166,7 +169,7 @@ function askConditions({ filter, mappings }: Judged, view: MessageView): FilterS
   }
   if (mappings === undefined) return passes
   const choice = chooseMapping(mappings, view)
-  if (choice.kind === 'failed') return choice
+  if (choice.kind === 'failed') return { kind: 'failed', of: 'mapping', detail: choice.detail }
   return choice.kind === 'none' ? excluded : passes
 }
 
@@ -179,7 +182,7 @@ function saidBy(judged: Said): FilterSaid {
     case 'lacks':
       return { kind: 'skipped', reason: 'filtered_by_missing_field', detail: judged.detail }
     case 'failed':
-      return { kind: 'failed', detail: judged.detail }
+      return { kind: 'failed', of: 'filter', detail: judged.detail }
   }
 }
 

@@ -1,13 +1,16 @@
-import { conditionOf } from '../conditions/condition.ts'
+import { conditionOf, type Said } from '../conditions/condition.ts'
 import { MessageView } from '../conditions/message-view.ts'
 import type { Mapping } from './definition.ts'
 import { type Shaped, type Shaper, shaperOf, shaperOfText } from './shaper.ts'
 
-/** The mapping that is for a message. `none`: no mapping is. `failed`: that can't be said. */
+/**
+ * The mapping that is for a message. `none`: no mapping is. `failed`: that can't be said, because of the
+ * condition of `mapping`.
+ */
 export type Choice =
   | { readonly kind: 'mapping'; readonly mapping: Mapping }
   | { readonly kind: 'none' }
-  | { readonly kind: 'failed'; readonly detail: string }
+  | { readonly kind: 'failed'; readonly mapping: Mapping; readonly detail: string }
 
 /** Returns the first mapping whose condition the message meets. */
 export function chooseMapping(mappings: readonly Mapping[], message: MessageView): Choice {
@@ -16,9 +19,16 @@ export function chooseMapping(mappings: readonly Mapping[], message: MessageView
     if (condition === undefined) return { kind: 'mapping', mapping }
     const said = conditionOf(condition).of(message)
     if (said.kind === 'matches') return { kind: 'mapping', mapping }
-    if (said.kind === 'failed') return said
+    if (said.kind === 'failed') return { ...said, mapping }
   }
   return none
+}
+
+/** Returns what the condition of each mapping says about a message. `matches`: it has none, or it is met. */
+export function saidOfEach(mappings: readonly Mapping[], message: MessageView): readonly Said[] {
+  return mappings.map(({ condition }) =>
+    condition === undefined ? { kind: 'matches' } : conditionOf(condition).of(message),
+  )
 }
 
 const none = { kind: 'none' } as const

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../conditions/json-value.ts'
+import { findExcess } from '../message/depth-and-keys.ts'
 import { MappingFault, type Steps } from './fault.ts'
 import { mappingLimits } from './limits.ts'
 import { type Make, type Parts, type Place, put } from './part.ts'
@@ -151,9 +152,10 @@ function readReplace(parts: Parts, value: unknown, place: Place): Make {
     const isPlain = typeof found === 'string' || typeof found === 'number' || typeof found === 'boolean'
     const text = isPlain ? String(found) : ''
     steps.take(text.length)
-    const replaced = first(text)
+    const replaced = first(text, steps)
+    if (second === undefined) return replaced
     steps.take(replaced.length)
-    return second === undefined ? replaced : second(replaced)
+    return second(replaced, steps)
   }
 }
 
@@ -168,12 +170,16 @@ function replacement(
   [patternName, replacementName]: readonly [string, string],
   place: Place,
   flags: string,
-): ((text: string) => string) | undefined {
+): ((text: string, steps: Steps) => string) | undefined {
   const pattern = shortText(fields, patternName, place)
   const by = shortText(fields, replacementName, place)
   if (pattern === '') return undefined
   const sought = new RegExp(pattern.replaceAll(/[^A-Za-z0-9_]/gu, escapedCharacter), `${flags}u`)
-  return (text) => text.replace(sought, () => by)
+  return (text, steps) =>
+    text.replace(sought, () => {
+      steps.take(1 + by.length)
+      return by
+    })
 }
 
 /** Patterns are plain text, so each character that could mean something is escaped by its code point. */
@@ -247,7 +253,7 @@ function readJson(parts: Parts, value: unknown, place: Place): Make {
   const make = parts.part(fields['value'], [...place, 'value'])
   return (payload, steps) => {
     const found = make(payload, steps)
-    if (mode === 'decode') return typeof found === 'string' ? decoded(found, steps) : found
+    if (mode === 'decode') return typeof found === 'string' ? decoded(found, place, steps) : found
     takeAll(found, steps)
     const text = JSON.stringify(found)
     if (text !== undefined) steps.take(text.length)
@@ -255,11 +261,25 @@ function readJson(parts: Parts, value: unknown, place: Place): Make {
   }
 }
 
-function decoded(text: string, steps: Steps): unknown {
+/** What is deeper than a message could exhaust the stack when it is written. */
+const decodedLimits = { maxDepth: mappingLimits.decodedDepth, maxKeys: Infinity }
+
+function decoded(text: string, place: Place, steps: Steps): unknown {
   steps.take(text.length)
+  const value = parsed(text)
+  if (typeof value === 'object' && value !== null && findExcess(text, value, decodedLimits) !== undefined)
+    throw new MappingFault(
+      place,
+      `decodes more than ${mappingLimits.decodedDepth} levels`,
+      'give the mapping a condition, or leave the text as it is',
+    )
+  return value
+}
+
+/** Returns the value of a JSON text, or any other text as it is. */
+function parsed(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return value
+    return JSON.parse(text)
   } catch {
     return text
   }

@@ -15,6 +15,8 @@ export const mappingLimits = {
   dynamicCharacters: 500,
   /** The most characters of the pattern and of the replacement of `@replace`, as at Segment. */
   replaceCharacters: 10,
+  /** The most levels of a text that `@json` decodes. */
+  decodedDepth: 100,
   /** The most fields in `allow`, and in `block`. */
   fields: 100,
   /** The most headers. */

@@ -51,10 +51,13 @@ function encoded(value: unknown): string {
   return encodeURIComponent(text)
 }
 
-/** Also servers that decode `%2e` go up by such a segment. */
+/**
+ * Returns true if the path has a segment by which a server may go up. Many servers decode a path before they
+ * take it apart, so `%2e` counts as a dot, and `%2f` and `%5c` end a segment.
+ */
 function hasDotSegment(path: string): boolean {
   return path
     .replace(/\?.*$/, '')
-    .split('/')
+    .split(/\/|%2f|%5c/i)
     .some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }

@@ -33,6 +33,11 @@ export function isOwnRequest(shaped: Shaped | undefined): boolean {
   return method !== 'POST' || path !== '' || headers.length > 0 || contentType !== jsonType
 }
 
+/** Returns true if all messages of a mapping need a request of their own, whatever they contain. */
+export function makesOwnRequests({ method = 'POST', path, format }: RequestMapping): boolean {
+  return method !== 'POST' || path !== undefined || format === 'form'
+}
+
 export type ShapeResult = { ok: true; shaped: Shaped } | { ok: false; detail: string }
 
 /** A mapping that was read, and is applied to any number of messages. */

@@ -70,9 +70,9 @@ export function createCommonMetrics(registry: Registry) {
     }),
     catalogTrouble: new AskedKinds({
       name: 'sluice_catalog_topic_trouble',
-      help: 'What is wrong with the topic of the catalog, 1 for each kind: copy (it could not be used at the start), other_topic (it was made anew, or has lost records), unread (it can not be read for 30 s), unusable (objects of it can not be used) or cleanup_policy (Kafka may delete objects of it, so changes are refused). There is no series if the catalog is in a file.',
+      help: 'What is wrong with the topic of the catalog, 1 for each kind: copy (it could not be used at the start), other_topic (it was made anew, or has lost records), unread (it can not be read for 30 s), unusable (objects of it can not be used), overwritten (somebody without the key has overwritten records of it, and Kafka will delete what they were) or cleanup_policy (Kafka may delete objects of it, so changes are refused). There is no series if the catalog is in a file.',
       labelNames: ['kind'],
-      kinds: ['copy', 'other_topic', 'unread', 'unusable', 'cleanup_policy'],
+      kinds: ['copy', 'other_topic', 'unread', 'unusable', 'overwritten', 'cleanup_policy'],
       aggregator: 'max',
       registers,
     }),

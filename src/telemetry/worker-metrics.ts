@@ -158,7 +158,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     firstAttemptSeconds: new TallyHistogram({
       name: 'sluice_append_to_first_attempt_seconds',
-      help: 'Time from the append of a message to Kafka to its first request, by way: direct (the endpoint is healthy, so Sluice itself causes this latency), paced (the URLs fail or asked for a pause), parked (the message waited on a retry topic, because its destination was paused in the catalog or overloaded) or replayed.',
+      help: 'Time from the append of a message to Kafka to its first request, by way: direct (the endpoint is healthy, so Sluice itself causes this latency), paced (the URLs fail or asked for a pause), parked (the message waited on a retry topic or in the queue of its destination, which was paused, over its limit or overloaded) or replayed.',
       labelNames: ['way'],
       buckets: deliveryBuckets,
       registers,

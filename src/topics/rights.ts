@@ -225,7 +225,7 @@ const headings: Readonly<Record<KafkaRole, string>> = {
   'log tail': '`sluice log tail`',
   'log find': '`sluice log scan`, and `sluice log find`, for payloads',
   replay: '`sluice replay`',
-  destinations: '`sluice destinations`',
+  destinations: '`sluice destinations` and `sluice mappings`',
   status: '`sluice status`',
   catalog: '`sluice catalog`, `sluice apply`, `sluice sources` and `sluice tokens`',
   admin: '`sluice admin`',

@@ -13,6 +13,7 @@ import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { DeliveryTrace } from '../pipeline/delivery-trace.ts'
 import type { RetryHeaders } from '../retry/retry-state.ts'
+import type { Shaped } from '../shape/shaper.ts'
 import { headersOf, parentOf } from './carrier.ts'
 import { names } from './names.ts'
 
@@ -52,8 +53,8 @@ class PassedOn implements DeliveryTrace {
     return headersOf(trace.setSpan(ROOT_CONTEXT, this.#span))
   }
 
-  posting(hook: EndpointHook, headers: readonly string[]): readonly string[] {
-    return this.#options.isForwarded ? naming(this.#span, hook, headers) : headers
+  posting(hook: EndpointHook, headers: readonly string[], shaped?: Shaped): readonly string[] {
+    return this.#options.isForwarded ? naming(this.#span, hook, headers, shaped) : headers
   }
 
   end(): void {}
@@ -85,16 +86,16 @@ export class DeliverySpan implements DeliveryTrace {
     return headersOf(this.#context)
   }
 
-  posting(hook: EndpointHook, headers: readonly string[]): readonly string[] {
-    const span = this.#startRequest(hook)
-    return this.#options.isForwarded ? naming(span, hook, headers) : headers
+  posting(hook: EndpointHook, headers: readonly string[], shaped?: Shaped): readonly string[] {
+    const span = this.#startRequest(hook, shaped?.method ?? 'POST')
+    return this.#options.isForwarded ? naming(span, hook, headers, shaped) : headers
   }
 
-  #startRequest(hook: EndpointHook): Span {
+  #startRequest(hook: EndpointHook, method: string): Span {
     const { attempts } = this.#delivery
     const { hostname, port, protocol } = new URL(hook.target.origin)
     const attributes = {
-      [names.method]: 'POST',
+      [names.method]: method,
       [names.scheme]: protocol.slice(0, -1),
       [names.serverAddress]: hostname,
       [names.serverPort]: Number(port) || (protocol === 'https:' ? 443 : 80),
@@ -103,7 +104,7 @@ export class DeliverySpan implements DeliveryTrace {
       ...(attempts > 1 && { [names.resendCount]: attempts - 1 }),
     }
     const options = { kind: SpanKind.CLIENT, attributes }
-    const span = this.#options.tracer.startSpan('POST', options, this.#context)
+    const span = this.#options.tracer.startSpan(method, options, this.#context)
     this.#requests.set(hook.id, span)
     return span
   }
@@ -164,14 +165,20 @@ function errorOf(outcome: Outcome): string | undefined {
   return outcome.status >= 400 ? String(outcome.status) : undefined
 }
 
-function naming(span: Span, { target }: EndpointHook, headers: readonly string[]): readonly string[] {
-  const parent = namesTrace(target.headers) ? undefined : parentOf(span)
+function naming(
+  span: Span,
+  { target }: EndpointHook,
+  headers: readonly string[],
+  shaped: Shaped | undefined,
+): readonly string[] {
+  const isNamed = namesTrace(target.headers) || (shaped !== undefined && namesTrace(shaped.headers))
+  const parent = isNamed ? undefined : parentOf(span)
   return parent === undefined ? headers : [...headers, 'traceparent', parent]
 }
 
 /**
- * Returns true if the hook's headers in the catalog contain a `traceparent`. This header is then sent
- * unchanged.
+ * Returns true if headers of the catalog, those of a hook or of a mapping, contain a `traceparent`. This
+ * header is then sent unchanged.
  */
 function namesTrace(headers: readonly string[]): boolean {
   return headers.some((text, at) => at % 2 === 0 && text.toLowerCase() === 'traceparent')

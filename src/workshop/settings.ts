@@ -26,6 +26,8 @@ export function workshopSettings({
     SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
     SLUICE_STATE_FOLDER: join(workshopFolder, 'state'),
     SLUICE_ATTEMPTS_ANSWERS: 'true',
+    // The field of the examples, so that `sluice log find 4711` finds an order at once.
+    SLUICE_ATTEMPTS_INDEX: 'properties.orderId',
     ...(!hasUserKey && { SLUICE_ATTEMPTS_USER_KEY_FILE: keptFiles.userKey }),
   }
 }

@@ -6,6 +6,7 @@ import { openClickHouseQuery } from '../../src/delivery-log/clickhouse/clickhous
 import { ddl, quoted, type Tables, tablesOf } from '../../src/delivery-log/clickhouse/tables.ts'
 import { accessOf, startClickHouse, type TestClickHouse } from '../support/clickhouse.ts'
 import { dayMs, testLogStore } from '../support/log-contract.ts'
+import { quietLog } from '../support/emitted-lines.ts'
 
 /**
  * Tests of the delivery log in ClickHouse. They test the behaviour of all stores, and the behaviour of this
@@ -43,7 +44,7 @@ async function dropTables(tables: Tables): Promise<void> {
     await run(`DROP TABLE ${quoted(tables, name)} SYNC`)
 }
 
-const log = { info: () => undefined, warn: () => undefined }
+const log = quietLog
 
 testLogStore(async () => {
   const tables = await makeTables()

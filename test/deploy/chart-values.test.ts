@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config/read.ts'
-import { planOf } from './kubelet.ts'
+import { madeUserKey, planOf } from './kubelet.ts'
 import {
   chart,
   helmTemplate,
@@ -173,7 +173,7 @@ describe('a worker', () => {
     const { env } = planOf(worker, {
       folder,
       podName: 'release-sluice-worker-3',
-      resources: resources.map((one) => ({ ...one, data: one.data ?? {} })),
+      resources: [...resources.map((one) => ({ ...one, data: one.data ?? {} })), madeUserKey],
     })
     const read = readConfig({ env })
     expect(read.ok && read.config.kafka.instanceId).toBe('east-release-sluice-worker-3')
@@ -320,7 +320,8 @@ test('containers that people add are in each pod, after its own, and relabelings
   ])
 })
 
-const jobOf = async (...args: readonly string[]) => podOf(only(await rendered(...args), 'Job'))
+const topicsJob = async (...args: readonly string[]) => ofName(await rendered(...args), 'Job', '-topics')
+const jobOf = async (...args: readonly string[]) => podOf(await topicsJob(...args))
 
 describe('the Job that makes the topics', () => {
   const places = [
@@ -346,16 +347,121 @@ describe('the Job that makes the topics', () => {
   })
 
   test('has the annotations that keep sidecars out, and labels', async () => {
-    const { spec } = only(
-      await rendered(
-        '--set-string',
-        String.raw`topics.podAnnotations.sidecar\.istio\.io/inject=false,topics.podLabels.team=data`,
-      ),
-      'Job',
+    const { spec } = await topicsJob(
+      '--set-string',
+      String.raw`topics.podAnnotations.sidecar\.istio\.io/inject=false,topics.podLabels.team=data`,
     )
     expect(spec['template']).toMatchObject({
       metadata: { annotations: { 'sidecar.istio.io/inject': 'false' }, labels: { team: 'data' } },
     })
+  })
+})
+
+/** Returns the kinds of what is there for the Job that makes the key for users. */
+const ofKey = (resources: readonly Resource[]): string[] =>
+  resources.flatMap(({ kind, metadata: { name } }) => (name.endsWith('-user-key') ? [kind] : []))
+
+describe('the key for users', () => {
+  const own = ['--set', 'deliveryLog.existingSecret=ours,deliveryLog.userKeyKey=users']
+  const admin = ['--set', 'admin.enabled=true,admin.tokens.existingSecret=tokens']
+
+  test('is made once, by a Job before an install and an upgrade, so no Secret is rendered', async () => {
+    const resources = await rendered()
+    expect(ofKey(resources).toSorted()).toEqual([
+      'Job',
+      'NetworkPolicy',
+      'Role',
+      'RoleBinding',
+      'ServiceAccount',
+    ])
+    expect(resources.filter(({ kind }) => kind === 'Secret')).toEqual([])
+    expect(JSON.stringify(await rendered())).toBe(JSON.stringify(resources))
+    for (const { kind, metadata } of resources)
+      if (metadata.name.endsWith('-user-key'))
+        expect([kind, metadata]).toEqual([
+          kind,
+          expect.objectContaining({
+            annotations: expect.objectContaining({ 'helm.sh/hook': 'pre-install,pre-upgrade' }),
+          }),
+        ])
+  })
+
+  test('the Job may create Secrets in its namespace, and nothing else, by a token of ten minutes', async () => {
+    const resources = await rendered()
+    expect(ofName(resources, 'Role', '-user-key')).toMatchObject({
+      rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['create'] }],
+    })
+    expect(ofName(resources, 'RoleBinding', '-user-key')).toMatchObject({
+      roleRef: { kind: 'Role', name: 'release-sluice-user-key' },
+      subjects: [{ kind: 'ServiceAccount', name: 'release-sluice-user-key', namespace: 'sluice' }],
+    })
+    const pod = podOf(ofName(resources, 'Job', '-user-key'))
+    expect(pod.volumes.find(({ name }) => name === 'api-access')).toMatchObject({
+      projected: { sources: [{ serviceAccountToken: { expirationSeconds: 600 } }, {}, {}] },
+    })
+    expect(pod.containers[0].args).toEqual([
+      'make-user-key',
+      '--secret',
+      'release-sluice-user-key',
+      '--access',
+      '/var/run/secrets/sluice-api',
+    ])
+  })
+
+  test('is that of the workers and of the admin API, and of no other pod', async () => {
+    const resources = await rendered(...admin)
+    const has = (kind: string, end: string): unknown[] => {
+      const pod = podOf(ofName(resources, kind, end))
+      return [
+        valueOf(pod, 'SLUICE_ATTEMPTS_USER_KEY_FILE'),
+        pod.volumes.find(({ name }) => name === 'user-key'),
+      ]
+    }
+    const made = {
+      name: 'user-key',
+      secret: expect.objectContaining({ secretName: 'release-sluice-user-key' }),
+    }
+    for (const [kind, end] of [
+      ['StatefulSet', '-worker'],
+      ['Deployment', '-admin'],
+    ] as const)
+      expect(has(kind, end)).toEqual(['/etc/sluice-user-key/user-key', made])
+    for (const [kind, end] of [
+      ['Deployment', '-gateway'],
+      ['Job', '-topics'],
+    ] as const)
+      expect(has(kind, end)).toEqual([undefined, undefined])
+  })
+
+  test('is not made where an own Secret has it, or where nobody wants it', async () => {
+    const resources = await rendered(...own)
+    expect(ofKey(resources)).toEqual([])
+    expect(valueOf(workerOf(resources), 'SLUICE_ATTEMPTS_USER_KEY_FILE')).toBe('/etc/sluice-log/users')
+    const without = await rendered('--set', 'deliveryLog.userKey.create=false')
+    expect(ofKey(without)).toEqual([])
+    expect(valueOf(workerOf(without), 'SLUICE_ATTEMPTS_USER_KEY_FILE')).toBeUndefined()
+  })
+
+  test('is made too where the own Secret has only the token of the index', async () => {
+    const resources = await rendered(
+      '--set',
+      'deliveryLog.existingSecret=ours,deliveryLog.index.enabled=true',
+    )
+    expect(ofKey(resources)).toContain('Job')
+    expect(valueOf(workerOf(resources), 'SLUICE_ATTEMPTS_USER_KEY_FILE')).toBe(
+      '/etc/sluice-user-key/user-key',
+    )
+  })
+
+  test('the Job reaches the API server, and not Kafka', async () => {
+    const { egress }: { egress: { ports: { port: number }[]; to?: object[] }[] } = Object(
+      ofName(await rendered(), 'NetworkPolicy', '-user-key').spec,
+    )
+    const ports = egress.map((rule) => [...new Set(rule.ports.map(({ port }) => port))])
+    expect(ports).toEqual([
+      [53, 5353],
+      [443, 6443],
+    ])
   })
 })
 

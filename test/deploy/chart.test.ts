@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createAddressPolicy, isRefusedHost } from '../../src/address/policy.ts'
 import { readConfig } from '../../src/config/read.ts'
 import {
+  allPodsOf,
   chart,
   helmTemplate,
   ofName,
@@ -64,7 +65,7 @@ test('pods have the time to end that Sluice takes, and five seconds more', async
 })
 
 test.each(valueSets)('no pod has rights, a token, or variables of services: %s', async (set) => {
-  const pods = podsOf(await rendered('-f', set))
+  const pods = allPodsOf(await rendered('-f', set))
   expect(pods.length).toBeGreaterThan(0)
   for (const pod of pods) {
     expect(pod).toMatchObject({
@@ -83,7 +84,7 @@ test.each(valueSets)('no pod has rights, a token, or variables of services: %s',
 })
 
 test.each(valueSets)('every file that a variable names is in a volume of its pod: %s', async (set) => {
-  for (const { containers, volumes } of podsOf(await rendered('-f', set))) {
+  for (const { containers, volumes } of allPodsOf(await rendered('-f', set))) {
     const [{ env, volumeMounts }] = containers
     const named = env.filter(({ name, value = '' }) => /_(FILE|FOLDER|CERTS)$/.test(name) && value !== '')
     const folders = volumeMounts.map(({ mountPath }) => `${mountPath}/`)

@@ -1,10 +1,12 @@
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config/read.ts'
-import { planOf, type Referred } from './kubelet.ts'
+import { madeUserKey, planOf, type Referred } from './kubelet.ts'
 import { helmTemplate, type Pod, podsOf, render, type Resource } from './render.ts'
 import { installTools, type Tools } from './tools.ts'
 
@@ -13,6 +15,7 @@ import { installTools, type Tools } from './tools.ts'
  * makes, with all of their keys. `check:deploy` renders these values against the schemas of Kubernetes.
  */
 
+const run = promisify(execFile)
 const folder = resolve(import.meta.dirname, '../../deploy/examples')
 
 let tools: Tools
@@ -108,6 +111,31 @@ test('the ConfigMap of the example for GitOps has every file, and the Job mounts
   expect(container.envFrom).toEqual([{ secretRef: { name: 'sluice-destinations' } }])
 })
 
+test('Kustomize builds the example for GitOps, and each edit of a file makes another ConfigMap and so another Job', async () => {
+  const copy = mkdtempSync(join(tmpdir(), 'sluice-gitops-'))
+  onTestFinished(() => rmSync(copy, { recursive: true, force: true }))
+  cpSync(join(folder, 'gitops'), copy, { recursive: true })
+  const built = async () => {
+    const { stdout } = await run(tools.kustomize, ['build', copy])
+    const resources = parseAllDocuments(stdout).map((document) => Object(document.toJS()))
+    const [configMap, job] = ['ConfigMap', 'Job'].map((kind) => resources.find((one) => one.kind === kind))
+    expect(resources.map(({ metadata }) => metadata.namespace)).toEqual(['sluice', 'sluice'])
+    const { containers, volumes } = job.spec.template.spec
+    expect(volumes[0].configMap.name).toBe(configMap.metadata.name)
+    // The Secret has no suffix, because nobody generates it.
+    expect(containers[0].envFrom).toEqual([{ secretRef: { name: 'sluice-destinations' } }])
+    return configMap
+  }
+  const first = await built()
+  expect(Object.keys(first.data).toSorted()).toEqual(['crm.yaml', 'erp.yaml', 'sources.yaml'])
+  expect(first.metadata.name).toMatch(/^sluice-destinations-[a-z0-9]+$/)
+  const edited = join(copy, 'destinations/crm.yaml')
+  writeFileSync(edited, `${readFileSync(edited, 'utf8')}state: paused\n`)
+  const second = await built()
+  expect(second.data['crm.yaml']).toContain('state: paused')
+  expect(second.metadata.name).not.toBe(first.metadata.name)
+})
+
 test('a folder of files is the catalog of every pod that reads it', async () => {
   const given = ['--set', 'catalog.existingConfigMap=sluice-destinations', '--set', 'catalog.folder=true']
   const pods = podsOf(await render(tools, ...given))
@@ -150,7 +178,7 @@ describe.each(Object.entries(examples))('%s', (name, { secrets, kafka, files, un
     const { env, mounts = [] } = planOf(pod, {
       folder: scratch,
       podName: 'release-sluice-worker-0',
-      resources: [...maps, ...referred],
+      resources: [...maps, ...referred, madeUserKey],
     })
     const read = readConfig({ env })
     if (!read.ok) throw new Error(JSON.stringify(read))

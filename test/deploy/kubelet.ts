@@ -71,6 +71,13 @@ function dataOf(kind: 'Secret' | 'ConfigMap', name: string, { resources }: Place
   return Object.fromEntries(Object.entries(found.data ?? {}).map(([key, text]) => [key, decode(text)]))
 }
 
+/** The Secret that the chart's Job makes in a release of the name `release`. */
+export const madeUserKey: Referred = {
+  kind: 'Secret',
+  metadata: { name: 'release-sluice-user-key' },
+  data: { 'user-key': Buffer.from('a key of more than sixteen characters').toString('base64') },
+}
+
 type Source = {
   name?: string
   secretName?: string

@@ -1,6 +1,14 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -35,8 +43,12 @@ async function git(...args: readonly string[]): Promise<string> {
 }
 
 function release(...args: readonly string[]): Promise<Ran> {
-  // A workflow that runs these tests sets GITHUB_RUN_ID. The script must not see it.
-  const env = { HELM: helm, GITHUB_RUN_ID: '' }
+  return releaseAs({ RELEASE_OWNER: '', RELEASE_REGISTRY: '' }, ...args)
+}
+
+function releaseAs(publisher: Record<string, string>, ...args: readonly string[]): Promise<Ran> {
+  // A workflow that runs these tests sets GITHUB_RUN_ID, and names a publisher. The script must not see these.
+  const env = { HELM: helm, GITHUB_RUN_ID: '', ...publisher }
   return runTool(process.execPath, [join(clone, 'scripts/release.ts'), ...args], { env })
 }
 
@@ -142,9 +154,55 @@ test('a release is prepared, tried, made and tagged; its files are whole, and sa
   expect(again.text).toContain('the tag v9.8.7 exists')
   expect(await release('--tagged', 'v9.8.7', '--out', join(scratch, 'files'))).toMatchObject({ isOk: true })
   expect(readdirSync(join(scratch, 'files'))).toHaveLength(6)
+
+  const acme = { RELEASE_OWNER: 'Acme', RELEASE_REGISTRY: 'registry.example.com:5000' }
+  const ours = join(scratch, 'ours')
+  expect(await releaseAs(acme, '--tagged', 'v9.8.7', '--out', ours)).toMatchObject({ isOk: true })
+  const show = async (file: string, inside: string) =>
+    (await runTool('tar', ['-xOzf', join(ours, file), inside])).output
+  expect(JSON.parse(await show('sluice-9.8.7.tgz', 'package/package.json'))).toMatchObject({
+    name: '@acme/sluice',
+    homepage: 'https://git.example/Acme/sluice',
+    repository: { url: 'git+https://git.example/Acme/sluice.git' },
+  })
+  expect(await show('sluice-9.8.7.tgz', 'package/package.json')).not.toContain('"private"')
+  expect(await show('sluice-chart-9.8.7.tgz', 'sluice/values.yaml')).toContain(
+    'repository: registry.example.com:5000/acme/sluice\n',
+  )
+  expect(await show('sluice-chart-9.8.7.tgz', 'sluice/values.yaml')).toContain(
+    'runbookBaseUrl: https://git.example/Acme/sluice/blob/v9.8.7/deploy/runbooks\n',
+  )
+  expect(await show('sluice-chart-9.8.7.tgz', 'sluice/Chart.yaml')).toContain(
+    'home: https://git.example/Acme/sluice\n',
+  )
+
+  // What is pushed must be what was made, for the same owner.
+  const others = { ...acme, RELEASE_OWNER: 'others' }
+  expect((await releaseAs(others, '--push', 'package', '--files', ours)).text).toContain(
+    'the files were made without "name": "@others/sluice"',
+  )
+  appendFileSync(join(ours, 'sluice-9.8.7.tgz'), 'x')
+  expect((await releaseAs(acme, '--push', 'package', '--files', ours)).text).toContain(
+    'the file has changed since: sluice-9.8.7.tgz',
+  )
+
   await git('commit', '--quiet', '--allow-empty', '-m', 'later')
   expect((await release('--tagged', 'v9.8.7')).text).toContain('the tag v9.8.7 is not on')
 }, 300_000)
+
+test('nothing is made if it could not be pushed, and the reasons come together', async () => {
+  const { isOk, text } = await releaseAs(
+    { RELEASE_OWNER: '', RELEASE_REGISTRY: 'https://registry' },
+    '--push',
+    'all',
+  )
+  expect(isOk).toBe(false)
+  expect(text).toContain('RELEASE_OWNER is not set')
+  expect(text).toContain('RELEASE_REGISTRY is https://registry: expected HOST or HOST:PORT')
+  expect((await release('--push', 'chart,wheel')).text).toContain(
+    '--push takes all, or some of image, chart and package',
+  )
+})
 
 test('a version that the chart does not have is not released', async () => {
   writeFileSync(
@@ -167,16 +225,21 @@ describe('the workflow', () => {
     for (const { needs = [] } of Object.values(others)) expect([needs].flat().length).toBeGreaterThan(0)
   })
 
-  test('pushes the image for both architectures and the chart, where variables of the repository name a registry', () => {
-    const { image } = jobs()
-    expect(image).toMatchObject({ needs: 'release', if: "vars.IMAGE_REPOSITORY != ''" })
-    const commands = commandsOf(image)
-    expect(commands).toContain('--platform linux/amd64,linux/arm64')
-    expect(commands).toContain('--file deploy/Dockerfile')
-    expect(commands).toMatch(/helm push sluice-chart-\S+ "\$CHART_REPOSITORY"/)
-    const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
-    const given = new Set([...commands.matchAll(/--build-arg (\w+)=/g)].map(([, name]) => name))
-    expect(given).toEqual(new Set(['BUILD_COMMIT', 'BUILD_DATE', 'BUILD_SOURCE', 'BUILD_VERSION']))
-    for (const name of given) expect(dockerfile).toContain(`ARG ${name}\n`)
+  test('pushes the image and the chart of the release, where a variable of the repository names a registry', () => {
+    const { image, release: made } = jobs()
+    expect(image).toMatchObject({ needs: 'release', if: "vars.RELEASE_REGISTRY != ''" })
+    expect(commandsOf(image)).toContain('gh release download "$GITHUB_REF_NAME" --dir release')
+    expect(commandsOf(image)).toContain('node scripts/release.ts --push image,chart --files release')
+    expect(commandsOf(made)).toContain('npm run release -- --push package --files release')
+  })
+
+  test('has one variable for all names', () => {
+    const { env }: { env: Record<string, string> } = parse(
+      readFileSync(join(root, '.github/workflows/release.yml'), 'utf8'),
+    )
+    expect(env).toEqual({
+      RELEASE_OWNER: '${{ vars.RELEASE_OWNER || github.repository_owner }}',
+      RELEASE_REGISTRY: '${{ vars.RELEASE_REGISTRY }}',
+    })
   })
 })

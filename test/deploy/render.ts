@@ -114,8 +114,18 @@ export function podOf({ spec }: Resource): Pod {
   return template.spec
 }
 
-export function podsOf(resources: readonly Resource[]): Pod[] {
+/** Returns all pods. */
+export function allPodsOf(resources: readonly Resource[]): Pod[] {
   return resources.filter(({ kind }) => ['StatefulSet', 'Deployment', 'Job'].includes(kind)).map(podOf)
+}
+
+/** Returns the pods that talk to Kafka: all but that of the Job that makes the key for users. */
+export function podsOf(resources: readonly Resource[]): Pod[] {
+  return allPodsOf(resources.filter(({ kind, metadata }) => kind !== 'Job' || !isOfUserKey(metadata.name)))
+}
+
+function isOfUserKey(name: string): boolean {
+  return name.endsWith('-user-key')
 }
 
 /** Returns the value of a variable of a pod's container. */

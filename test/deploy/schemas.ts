@@ -62,6 +62,8 @@ const kinds = [
   'networkpolicy-networking-v1',
   'poddisruptionbudget-policy-v1',
   'service-v1',
+  'role-rbac-v1',
+  'rolebinding-rbac-v1',
   'serviceaccount-v1',
   'statefulset-apps-v1',
 ]

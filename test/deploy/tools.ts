@@ -15,6 +15,7 @@ export type Tools = {
   kubeconform: string
   /** A program that loads a compose file as `docker compose` does. */
   compose: string
+  kustomize: string
   hadolint: string
   yamllint: string
   actionlint: string
@@ -57,6 +58,11 @@ export async function installTools(): Promise<Tools> {
       name: 'actionlint',
       package: 'github.com/rhysd/actionlint/cmd/actionlint',
       version: 'v1.7.12',
+    }),
+    kustomize: await goProgram({
+      name: 'kustomize',
+      package: 'sigs.k8s.io/kustomize/kustomize/v5',
+      version: 'v5.7.1',
     }),
     hadolint: join(hadolint, 'bin/hadolint'),
     yamllint: join(yamllint, 'bin/yamllint'),

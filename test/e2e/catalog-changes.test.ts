@@ -199,6 +199,15 @@ test('files are applied as they are seen: the difference first, only what they n
   expect(ids).toEqual(expect.arrayContaining(['of-nobody', 'one', 'other', 'two']))
   expect(ids).not.toContain('old')
 
+  // Files that were not mounted, or that a program has left empty, remove no customer.
+  const ofNothing = ['apply', '-f', '-', '--prune', '--selector', 'tenant=acme', '--yes']
+  expect((await failed(ofNothing, 'destinations: []')).said).toContain(
+    'so all 2 objects that have it would be removed. Nothing was changed.',
+  )
+  expect(await run([...ofNothing, '--allow-empty', '--dry-run'], 'destinations: []')).toContain(
+    '2 objects would change, of which 2 are removed',
+  )
+
   writeFileSync(
     join(files, 'two.json'),
     JSON.stringify({ destinations: [{ ...fragment.destinations[0], sources: ['nope'] }] }),
@@ -208,6 +217,48 @@ test('files are applied as they are seen: the difference first, only what they n
   writeFileSync(join(files, 'three.yml'), 'destinations: [{ id: one }]')
   expect((await failed(apply)).said).toContain(`has destination/one, and so has ${join(files, 'one.yaml')}`)
 }, 120_000)
+
+/** Applies a file with a source and a destination, both with the id `night` and these fields. */
+async function applyNight(ofSource: object, ofDestination: object) {
+  const hooks = [{ url: 'https://example.com/night' }]
+  const input = JSON.stringify({
+    sources: [{ id: 'night', ...ofSource }],
+    destinations: [{ id: 'night', sources: ['night'], hooks, ...ofDestination }],
+  })
+  return runSluice(['apply', '-f', '-', '--yes'], scene.variables, { input })
+}
+
+async function presentNight() {
+  const { sources, destinations } = JSON.parse(await run(['catalog', 'export', '--json']))
+  return { source: sources.find(isNight), destination: destinations.find(isNight) }
+}
+
+function isNight({ id }: { id: string }): boolean {
+  return id === 'night'
+}
+
+test('a pause, a rotated secret and a write key outlive files that do not have them, and go if the files say so', async () => {
+  await applyNight({}, {})
+  await run(['sources', 'key', 'night'])
+  await run(['destinations', 'rotate', 'night'])
+  await run(['destinations', 'pause', 'night'])
+  const { stdout, stderr } = await applyNight({}, { name: 'Night shift' })
+  expect(stdout).toMatch(/^~ destination\/night\n +name: .*\n1 object changed/)
+  expect(stderr).toContain('destination/night stays paused, because the files do not say its state')
+  const kept = await presentNight()
+  expect(kept.source.writeKeys).toHaveLength(1)
+  expect(kept.destination).toMatchObject({
+    name: 'Night shift',
+    state: 'paused',
+    sharedSecret: expect.stringMatching(/^\$\{kept:/),
+  })
+
+  await applyNight({ writeKeys: [] }, { state: 'on', sharedSecret: null })
+  const present = await presentNight()
+  expect(present.source.writeKeys).toEqual([])
+  expect(present.destination).not.toHaveProperty('sharedSecret')
+  expect(present.destination.state ?? 'on').toBe('on')
+}, 60_000)
 
 test('a file is compared with the topic: the exit code says whether they differ', async () => {
   const exported = JSON.parse(await run(['catalog', 'export', '--json']))

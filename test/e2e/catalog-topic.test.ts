@@ -191,7 +191,7 @@ test('a topic whose records Kafka deletes takes no changes until its cleanup pol
   await run(scene, ['catalog', 'import', scene.catalog.path])
   const topic = `${scene.prefix}catalog`
   for (const policy of ['delete', 'compact,delete']) {
-    await setPolicy(topic, policy)
+    await setTopic(topic, 'cleanup.policy', policy)
     const refused = await runToEnd(['destinations', 'pause', 'crm'], scene.variables)
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain(`has cleanup.policy=${policy} instead of compact`)
@@ -201,8 +201,29 @@ test('a topic whose records Kafka deletes takes no changes until its cleanup pol
     'the gateway tells it',
     async () => (await gateway.metric('sluice_catalog_topic_trouble', { kind: 'cleanup_policy' })) === 1,
   )
-  await setPolicy(topic, 'compact')
+  await setTopic(topic, 'cleanup.policy', 'compact')
   expect(await run(scene, ['destinations', 'pause', 'crm'])).toContain('destination/crm: changed')
+}, 120_000)
+
+test('a change that Kafka does not accept is answered as not made, and is not made later', async () => {
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.stop())
+  const scene = await topicScene(receiver.origin)
+  await run(scene, ['catalog', 'import', scene.catalog.path])
+  const topic = `${scene.prefix}catalog`
+  const historyOf = async (): Promise<number> =>
+    (await run(scene, ['catalog', 'history', '--json'])).trim().split('\n').length
+  expect(await historyOf()).toBe(1)
+  // Kafka refuses every write to the topic.
+  await setTopic(topic, 'max.message.bytes', '50')
+  const refused = await runToEnd(['destinations', 'pause', 'crm'], scene.variables)
+  expect(refused.code).not.toBe(0)
+  expect(refused.stdout).not.toContain('changed')
+  await setTopic(topic, 'max.message.bytes', '1048588')
+  expect(await run(scene, ['destinations', 'get', 'crm'])).not.toContain('paused')
+  expect(await historyOf()).toBe(1)
+  expect(await run(scene, ['destinations', 'pause', 'crm'])).toContain('destination/crm: changed')
+  expect(await historyOf()).toBe(2)
 }, 120_000)
 
 async function track(gateway: SluiceProcess): Promise<number> {
@@ -219,17 +240,19 @@ async function makeAnew(topic: string): Promise<void> {
   await createTopic(topic, { settings: { 'cleanup.policy': 'compact' } })
 }
 
-async function setPolicy(topic: string, policy: string): Promise<void> {
-  const configEntries = [{ name: 'cleanup.policy', value: policy }]
+async function setTopic(topic: string, name: string, value: string): Promise<void> {
+  // Settings that are not named get their defaults.
+  const cleanup = { name: 'cleanup.policy', value: 'compact' }
+  const configEntries = [...(name === cleanup.name ? [] : [cleanup]), { name, value }]
   await withAdmin(otherProgram(), async (admin) => {
     await admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name: topic, configEntries }] })
     // A broker learns of it a moment after the controller has taken it.
     await until('the broker knows it', async () => {
       const { resources } = await admin.describeConfigs({
         includeSynonyms: false,
-        resources: [{ type: 2, name: topic, configNames: ['cleanup.policy'] }],
+        resources: [{ type: 2, name: topic, configNames: [name] }],
       })
-      return resources[0]?.configEntries[0]?.configValue === policy
+      return resources[0]?.configEntries[0]?.configValue === value
     })
   })
 }

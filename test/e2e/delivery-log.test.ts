@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { LogRecord } from '../../src/delivery-log/log-record.ts'
-import { hexOfUser, createUserHash } from '../../src/delivery-log/user-hash.ts'
+import { hexOfHash, createUserHash } from '../../src/delivery-log/user-hash.ts'
 import { readLog } from '../support/delivery-log.ts'
 import { otherProgram, produce, readAll } from '../support/kafka.ts'
 import { answer, inTurn, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -116,7 +116,7 @@ test('each record says where the message is, and of which source, kind and user'
   await scene.send('shop', [id])
   const records = await logOf(id, 7)
   const [event] = await readAll(`${scene.prefix}events`)
-  const user = hexOfUser(createUserHash(userKey), `user-${id}`)
+  const user = hexOfHash(createUserHash(userKey), `user-${id}`)
   const delivered = records.filter(({ kind }) => kind !== 'filtered')
   expect(delivered.map(({ source, messageType, user: found }) => [source, messageType, found])).toEqual(
     delivered.map(() => ['shop', 'track', user]),

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import {
   afterAll,
@@ -79,6 +81,75 @@ describe('of a message of which the index has both deliveries', () => {
     const minutes = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
     const sum = (name: string) => minutes.reduce((total, minute) => total + Number(minute[name]), 0)
     expect([sum('succeeded'), sum('failed'), sum('dead')]).toEqual([1, 1, 1])
+  })
+
+  test('find says of a message that was never sent what its reason means, and what to correct', async () => {
+    const [odd = ''] = newIds(1)
+    await scene.send('odd', [odd])
+    const found = await until('it is indexed', async () => {
+      const { stdout } = await log(['find', odd])
+      return stdout.includes('filter_failed') && stdout
+    })
+    expect(found).toMatch(/^odd: A condition of the destination.*sluice filter test/m)
+    expect(found).toContain(
+      `odd: it is a dead letter. To send it again: sluice replay dead-letters --destination odd --message-id ${odd}`,
+    )
+  })
+})
+
+describe('where a field of messages is indexed', () => {
+  const ids = newIds(3)
+
+  beforeAll(async () => {
+    scene = await setLogScene({
+      SLUICE_ATTEMPTS_USER_KEY: userKey,
+      SLUICE_ATTEMPTS_INDEX: 'properties.orderId,properties.products.sku',
+    })
+    await scene.start('worker')
+    const index = await scene.start('log serve')
+    const [first = '', second = '', other = ''] = ids
+    const sent = [orderText(first, 4711), orderText(second, 4711), orderText(other, 4712)]
+    await produce(
+      `${scene.prefix}events`,
+      sent.map((value) => ({ key: 'u1', value, headers: { 'source-id': 'shop' } })),
+    )
+    await until('it is indexed', async () => (await index.metric('sluice_log_indexed_total')) >= 9)
+  })
+  afterAll(() => scene.end())
+
+  test('find says where order 4711 is: what became of each of its messages', async () => {
+    const { code, stdout } = await log(['find', '4711'])
+    expect(code).toBe(0)
+    const heads = stdout.split('\n').filter((line) => line.startsWith('Message '))
+    expect(heads).toEqual(ids.slice(0, 2).map((id) => `Message ${id}: track of source shop`))
+    expect(stdout).toContain('crm: delivered')
+    expect(stdout).toContain('bad: dead')
+  })
+
+  test('search finds by the value, and neither the value nor its field is in the index', async () => {
+    const { code, stdout } = await log(['search', '--value', '4712', '--destination', 'bad', '--json'])
+    const found = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).messageId]))
+    expect([code, new Set(found)]).toEqual([0, new Set([ids[2]])])
+    expect((await log(['search', '--value', '4713'])).code).toBe(3)
+    const files = readdirSync(scene.folder, { recursive: true, withFileTypes: true }).filter((file) =>
+      file.isFile(),
+    )
+    expect(files.length).toBeGreaterThan(0)
+    for (const file of files) {
+      const bytes = readFileSync(join(file.parentPath, file.name))
+      expect([file.name, bytes.includes('4711'), bytes.includes('orderId')]).toEqual([
+        file.name,
+        false,
+        false,
+      ])
+    }
+  })
+
+  test('without the key, a search says what to set, and find finds no value', async () => {
+    const variables = { SLUICE_ATTEMPTS_USER_KEY: '', SLUICE_ATTEMPTS_INDEX: '' }
+    const { code, stderr } = await log(['search', '--value', '4711'], variables)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('SLUICE_ATTEMPTS_USER_KEY')])
+    expect((await log(['find', '4711'], variables)).code).toBe(3)
   })
 })
 

@@ -7,7 +7,7 @@ import { type Scene, setScene } from './scene.ts'
 
 /**
  * A scene with a delivery log. The source `shop` has two destinations. `crm` accepts every message, and `bad`
- * refuses every message for good.
+ * refuses every message for good. The condition of the destination of the source `odd` fails for every message.
  */
 export type LogScene = Scene & {
   /** The folder of the index. */
@@ -25,10 +25,16 @@ export async function setLogScene(variables: Record<string, string>): Promise<Lo
   const folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
   const scene = await setScene({
     catalog: {
-      sources: [{ id: 'shop' }],
+      sources: [{ id: 'shop' }, { id: 'odd' }],
       destinations: [
         { id: 'crm', sources: ['shop'], hooks: hookOf('/hook') },
         { id: 'bad', sources: ['shop'], hooks: hookOf('/bad') },
+        {
+          id: 'odd',
+          sources: ['odd'],
+          filter: { condition: 'int(event) == 1' },
+          hooks: hookOf('/hook'),
+        },
       ],
     },
     variables: { SLUICE_INDEX_FOLDER: folder, ...variables },

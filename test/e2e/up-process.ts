@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { inject } from 'vitest'
+import { noteOutput } from '../support/emitted-lines.ts'
 import { until } from '../support/until.ts'
 
 export type Up = {
@@ -43,7 +45,7 @@ export async function startUp(folder: string, program = inject('program')): Prom
   const exited = new Promise<number | null>((done) => child.once('exit', done))
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  child.stdout.resume()
+  createInterface({ input: child.stdout }).on('line', noteOutput)
   const broker = await until(
     'it says where Kafka is, and all that follows',
     () => {

@@ -93,23 +93,28 @@ describe('strangers write hostile texts', () => {
       ['destinations', 'Destinations'],
       ['destination?id=acme.crm', /<img/],
       ['destination?id=acme.crm&view=attempts', /<img/],
+      ['destination?id=acme.crm&view=access', /<img/],
       ['destination?id=acme.crm&view=settings', /<img/],
       ['destination?id=acme.crm&view=history', /<img/],
       [`message?id=${query}`, /^Message/],
       [`find?q=${query}`, 'Find'],
       [`find?user=${encodeURIComponent(hostile)}`, 'Find'],
       [`find?q=${encodeURIComponent('javascript:alert(7)')}`, 'Find'],
+      [`find?content=${query}`, 'Find'],
       [`destinations?search=${query}&label=${query}&state=${query}&cursor=${query}`, 'Destinations'],
       [`destination?id=${query}`, /<img/],
       [`replay?id=${query}`, /^Replay/],
       [`source?id=${query}`, /^Source/],
       ['source?id=evil', /^Source/],
+      ['audiences', 'Audiences'],
       ['sources', 'Sources'],
       ['dead-letters', 'Dead letters'],
       [`dead-letters?destination=${query}&hours=${query}`, 'Dead letters'],
       ['history', 'History of the catalog'],
       ['audit', 'Audit'],
       ['tokens', 'Tokens'],
+      ['sessions', 'Sessions'],
+      [`sessions?cursor=${query}`, 'Sessions'],
     ] as const) {
       await page.goto(consoleUrl(path))
       await untilShown(page, title)
@@ -262,16 +267,19 @@ describe('a customer with a link', () => {
       'destinations?search=globex',
       'destination?id=globex.crm',
       'destination?id=globex.crm&view=settings',
+      'destination?id=globex.crm&view=access',
       'destination?id=acme.crm&view=history',
       'find?q=globex.crm',
       'find?destination=globex.crm&hours=168',
       'dead-letters?destination=globex.crm',
       'replays',
+      'audiences',
       'sources',
       'source?id=evil',
       'history',
       'audit',
       'tokens',
+      'sessions',
       'links',
     ]) {
       await theirs.goto(consoleUrl(path))
@@ -282,10 +290,10 @@ describe('a customer with a link', () => {
     }
     // What is foreign and what isn't there have the same answer, whatever is asked.
     const asked: [string, string][] = await theirs.evaluate(`(async () => {
-      const paths = ['', '/health', '/test', '/rotate', '/retry-now', '/drop', '/resume']
+      const paths = ['', '/health', '/signing-keys', '/test', '/rotate', '/retry-now', '/drop', '/resume']
       const answers = []
       for (const path of paths) {
-        const method = path === '' || path === '/health' ? 'GET' : 'POST'
+        const method = ['', '/health', '/signing-keys'].includes(path) ? 'GET' : 'POST'
         const ask = async (id) => {
           const response = await fetch('../v1/destinations/' + id + path, {
             method, headers: { 'content-type': 'application/json' }, ...(method === 'POST' ? { body: '{}' } : {}),

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { startChromium } from '../support/chromium.ts'
 import { type ConsoleExamples, hostile, serveExamples } from '../support/console-examples.ts'
 import { openConsolePage, untilShown } from '../support/console-page.ts'
+import { until } from '../support/until.ts'
 
 // The bundle of the console in Chromium, behind a path prefix, with the examples of the API's document.
 
@@ -38,11 +39,13 @@ const paths = [
   ['find', 'Find'],
   ['find?q=crm', 'Find'],
   ['find?destination=crm&what=failed', 'Find'],
+  ['find?content=properties.total%3D30', 'Find'],
   ['message?id=order-4711', 'Message order-4711'],
   ['destinations', 'Destinations'],
   ['destinations?search=nothing', 'Destinations'],
   ['destination?id=crm', hostile],
   ['destination?id=crm&view=attempts', hostile],
+  ['destination?id=crm&view=access', hostile],
   ['destination?id=crm&view=settings', hostile],
   ['destination?id=crm&view=secret', hostile],
   ['destination?id=crm&view=history', hostile],
@@ -50,11 +53,13 @@ const paths = [
   ['dead-letters', 'Dead letters'],
   ['replays', 'Replays'],
   ['replay?id=x', 'Replay x'],
+  ['audiences', 'Audiences'],
   ['sources', 'Sources'],
   ['source?id=shop', /^Source/],
   ['history', 'History of the catalog'],
   ['audit', 'Audit'],
   ['tokens', 'Tokens'],
+  ['sessions', 'Sessions'],
   ['links', "Customers' links"],
   ['elsewhere', 'No such page'],
 ] as const
@@ -114,6 +119,93 @@ test.each(paths)('each button of %s opens a dialog without a fault that axe find
   expect(complaints).toEqual([])
 })
 
+test('a condition is tried while it is typed, on a message and on real ones, which are texts', async () => {
+  const { page, complaints, axeFaults, overflow } = await open()
+  await page.goto(urlOf('filled', 'destination?id=crm&view=settings'))
+  await untilShown(page, hostile)
+  await page.getByText('Try them on messages').click()
+  const ofMessage = page.getByRole('list', { name: 'The message' })
+  await ofMessage.getByText('match', { exact: true }).waitFor()
+  expect(await ofMessage.getByRole('region', { name: 'Request' }).textContent()).toContain(
+    'POST https://crm.example.com/hook',
+  )
+  await page.getByRole('button', { name: 'Try it on the last messages of shop' }).click()
+  const recent = page.getByRole('list', { name: 'The last messages, newest first' })
+  await recent.getByText('by mapping 1').waitFor()
+  await page.route('**/v1/preview', (route) =>
+    route.fulfill({
+      status: 422,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({
+        type: '/problems/faulty',
+        title: 'Faults',
+        status: 422,
+        detail: `filter.condition ${hostile} at character 9: x`,
+      }),
+    }),
+  )
+  await page.getByLabel('Condition').fill('event ==')
+  await page.getByRole('alert').getByText(hostile).waitFor()
+  expect(await page.locator('mark').textContent()).toBe(' ')
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 })
+    expect([width, await overflow(), await axeFaults()]).toEqual([width, 0, []])
+  }
+  await page.getByLabel('A message to try it on').fill('{')
+  await page.getByText('neither a JSON object').waitFor()
+  expect(await page.locator('main img').count()).toBe(0)
+  expect(complaints.filter((text) => !text.includes('status of 422'))).toEqual([])
+})
+
+test('the fields of a login never show a secret that is set, and the difference none that is typed', async () => {
+  const { page, axeFaults, overflow } = await open()
+  await page.goto(urlOf('filled', 'destination?id=crm&view=settings'))
+  await untilShown(page, hostile)
+  const secret = page.getByLabel('Client secret')
+  expect([await secret.inputValue(), await secret.getAttribute('type')]).toEqual(['', 'password'])
+  await page.getByText(/^Set since/).waitFor()
+  await page.getByRole('button', { name: 'Remove: Client secret' }).click()
+  await page.getByText('It is removed when you save.').waitFor()
+  await secret.fill('S3CRET')
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 })
+    expect([width, await overflow(), await axeFaults()]).toEqual([width, 0, []])
+  }
+  await page.getByRole('button', { name: 'Review changes' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Save these changes?' })
+  await dialog.getByText('(as typed)').waitFor()
+  expect(await dialog.textContent()).not.toContain('S3CRET')
+  expect(await axeFaults()).toEqual([])
+})
+
+const keys = [
+  ['n', 'Now'],
+  ['f', 'Find'],
+  ['d', 'Destinations'],
+  ['l', 'Dead letters'],
+  ['r', 'Replays'],
+  ['u', 'Audiences'],
+  ['s', 'Sources'],
+  ['h', 'History of the catalog'],
+  ['a', 'Audit'],
+  ['t', 'Tokens'],
+  ['e', 'Sessions'],
+  ['c', "Customers' links"],
+] as const
+
+test('g and a letter show each page of the menu', async () => {
+  const { page, complaints } = await open()
+  await page.goto(urlOf('filled', 'now'))
+  await untilShown(page, 'Now')
+  expect(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').count()).toBe(keys.length)
+  for (const [key, title] of keys) {
+    await page.keyboard.press('g')
+    await page.keyboard.press(key)
+    await untilShown(page, title)
+  }
+  expect(complaints).toEqual([])
+})
+
 test('the keyboard shows its keys, and goes from page to page and from row to row', async () => {
   const { page, complaints, axeFaults } = await open()
   await page.goto(urlOf('filled', 'now'))
@@ -141,8 +233,30 @@ test('what a session may not do is not offered', async () => {
   for (const refused of ['Pause', 'Resume', 'Drop', 'Replay', 'Try now'])
     expect(offered).not.toContain(refused)
   const links = await page.getByRole('link').allTextContents()
-  for (const refused of ['Secret', 'History', 'Audit', 'Tokens', 'Customers'])
+  for (const refused of ['Secret', 'History', 'Audit', 'Tokens', 'Sessions', 'Customers'])
     expect(links).not.toContain(refused)
+})
+
+test('a new destination gets the only source, also if somebody types before the sources have come', async () => {
+  const { page, complaints } = await open()
+  const { promise: isTyped, resolve: typed } = Promise.withResolvers<void>()
+  await page.route('**/v1/sources', async (route) => {
+    await isTyped
+    const response = await route.fetch()
+    const { sources }: { sources: unknown[] } = await response.json()
+    await route.fulfill({ response, json: { sources: sources.slice(0, 1) } })
+  })
+  await page.goto(urlOf('filled', 'new-destination'))
+  await untilShown(page, 'Add a destination')
+  await page.getByLabel('Id').fill('erp')
+  await page.getByLabel('Full URL').fill('https://erp.example.com/hook')
+  typed()
+  await until('it has the source', async () => (await page.getByLabel('Sources').inputValue()) === 'shop')
+  expect(await page.getByLabel('Id').inputValue()).toBe('erp')
+  await page.getByLabel('Sources').fill('')
+  await page.getByLabel('Name', { exact: true }).fill('ERP')
+  expect(await page.getByLabel('Sources').inputValue()).toBe('')
+  expect(complaints).toEqual([])
 })
 
 test('a server that does not answer any more is told, with since when, until it answers again', async () => {

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
-import { type ConsolePage, openConsolePage, untilShown } from '../support/console-page.ts'
+import { type ConsolePage, openConsolePage, untilSeen, untilShown } from '../support/console-page.ts'
 import { type ConsoleScene, openConsoleScene, refusedPart } from '../support/console-scene.ts'
 import { type KeyboardOnly, keyboardOnly } from '../support/keyboard-only.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -51,7 +51,7 @@ test('adds a destination and sends a test', async () => {
   await untilShown(page, 'Now')
   await expectNoFault('now, without destinations')
   await hands.keys('g', 'd')
-  await page.getByText('There are no destinations yet.').waitFor()
+  await untilSeen(page.getByText('There are no destinations yet.'))
   await expectNoFault('no destinations')
   await hands.press('Add the first one.')
   await untilShown(page, 'Add a destination')
@@ -65,7 +65,7 @@ test('adds a destination and sends a test', async () => {
 
   await hands.press('Send a test')
   await hands.press('Send')
-  await page.getByText('accepted', { exact: true }).waitFor()
+  await untilSeen(page.getByText('accepted', { exact: true }))
   await expectNoFault('the result of a test')
   await leaveDialog()
   expect(receiver.requestsTo('/crm').map(({ headers }) => headers['x-sluice-test'])).toEqual(['true'])
@@ -74,17 +74,17 @@ test('adds a destination and sends a test', async () => {
 test('sees that the endpoint fails, and tries again once it is repaired', async () => {
   status = 503
   await sluice.track({ messageId: 'order-1' })
-  await page.getByText('failing', { exact: true }).first().waitFor()
+  await untilSeen(page.getByText('failing', { exact: true }).first())
   await expectNoFault('a failing destination')
   await hands.keys('g', 'n')
-  await page.getByRole('list', { name: 'Destinations that need attention' }).waitFor()
+  await untilSeen(page.getByRole('list', { name: 'Destinations that need attention' }))
   await expectNoFault('now, with a failing destination')
   await hands.keys('j', 'Enter')
   await untilShown(page, 'Acme CRM')
   status = 200
   await hands.press('Try now')
   await hands.press('Try now')
-  await page.getByText('Done.').waitFor()
+  await untilSeen(page.getByText('Done.'))
   await leaveDialog()
   await until('it came', () => receiver.requestsTo('/crm').length > 2)
 })
@@ -93,19 +93,19 @@ test('finds the message, and sends it again', async () => {
   await hands.keys('/')
   await page.keyboard.type('order-1')
   await hands.keys('Enter')
-  await page.getByRole('link', { name: /timeline/ }).waitFor()
+  await untilSeen(page.getByRole('link', { name: /timeline/ }))
   await expectNoFault('what was found')
   await hands.press('Its timeline, with each try and answer')
   await untilShown(page, 'Message order-1')
-  await page.getByText('delivered', { exact: true }).first().waitFor()
+  await untilSeen(page.getByText('delivered', { exact: true }).first())
   await expectNoFault('a message')
   const before = receiver.requestsTo('/crm').length
   await hands.press('Send again')
   await hands.press('Count them')
-  await page.getByRole('button', { name: 'Send 1 again' }).waitFor()
+  await untilSeen(page.getByRole('button', { name: 'Send 1 again' }))
   await expectNoFault('a replay that was counted')
   await hands.press('Send 1 again')
-  await page.getByText('done', { exact: true }).waitFor()
+  await untilSeen(page.getByText('done', { exact: true }))
   await expectNoFault('a replay that is done')
   await until('it came again', () => receiver.requestsTo('/crm').length > before)
 })
@@ -130,34 +130,34 @@ test('replays dead letters', async () => {
   const before = receiver.requestsTo('/crm').length
   await hands.press('Replay')
   await hands.press('Count them')
-  await page.getByRole('button', { name: 'Send 1 again' }).waitFor()
+  await untilSeen(page.getByRole('button', { name: 'Send 1 again' }))
   await hands.press('Send 1 again')
-  await page.getByText('done', { exact: true }).waitFor()
+  await untilSeen(page.getByText('done', { exact: true }))
   await until('it came', () => receiver.requestsTo('/crm').length > before)
 })
 
 test('makes a secret, rotates it and ends the old one', async () => {
   await hands.keys('g', 'd')
-  await page.getByRole('link', { name: 'Acme CRM' }).waitFor()
+  await untilSeen(page.getByRole('link', { name: 'Acme CRM' }))
   await hands.keys('j', 'Enter')
   await untilShown(page, 'Acme CRM')
   await hands.press('Secret')
   await hands.press('Make a secret')
-  await page.getByText('is shown this once').waitFor()
+  await untilSeen(page.getByText('is shown this once'))
   await expectNoFault('a new secret')
-  await page.getByLabel('The old secret ends').waitFor()
+  await untilSeen(page.getByLabel('The old secret ends'))
   await hands.to('The old secret ends')
   await page.keyboard.type('In a day')
   await hands.press('Make a new secret')
-  await page.getByRole('button', { name: 'End the old secret' }).waitFor()
+  await untilSeen(page.getByRole('button', { name: 'End the old secret' }))
   await expectNoFault('two secrets')
   await hands.press('End the old secret')
-  await page.getByText('The old secret has ended.').waitFor()
+  await untilSeen(page.getByText('The old secret has ended.'))
 })
 
 test('changes a setting after a look at the difference, and keeps what somebody else changes meanwhile', async () => {
   await hands.press('Settings')
-  await page.getByLabel('Requests a second').waitFor()
+  await untilSeen(page.getByLabel('Requests a second'))
   const path = `${sluice.origin}/v1/destinations/acme.crm`
   const headers = { authorization: `Bearer ${sluice.token}`, 'content-type': 'application/json' }
   const etag = (await fetch(path, { headers })).headers.get('etag') ?? ''
@@ -165,11 +165,11 @@ test('changes a setting after a look at the difference, and keeps what somebody 
   expect((await fetch(path, { ...patch, body: '{"maxInFlight":7}' })).status).toBe(200)
   await hands.fill('Requests a second', '9')
   await hands.press('Review changes')
-  await page.getByText('Somebody has changed it').waitFor()
+  await untilSeen(page.getByText('Somebody has changed it'))
   await expectNoFault('a change of somebody else')
   await hands.press('Take it over, and keep my changes')
   await hands.press('Review changes')
-  await page.getByRole('dialog').waitFor()
+  await untilSeen(page.getByRole('dialog'))
   await expectNoFault('a difference')
   await hands.press('Save')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -177,7 +177,7 @@ test('changes a setting after a look at the difference, and keeps what somebody 
     destination: { maxInFlight: 7, rateLimit: { perSecond: 9 } },
   })
   await hands.press('History')
-  await page.getByRole('listitem').nth(3).waitFor()
+  await untilSeen(page.getByRole('listitem').nth(3))
   await expectNoFault('the history of a destination')
 })
 
@@ -203,13 +203,11 @@ test('invites a customer, who sees what is theirs and nothing else', async () =>
   await expectNoFault('a link that is made')
   await hands.press('Make it')
   const text = page.locator('dialog .copied')
-  await text.waitFor().catch(async (cause: unknown) => {
-    throw new Error(await page.locator('dialog').innerText(), { cause })
-  })
+  await untilSeen(text)
   await expectNoFault('a link that was made')
   const link = (await text.textContent()) ?? ''
   await leaveDialog()
-  await page.getByText('tenant=acme').first().waitFor()
+  await untilSeen(page.getByText('tenant=acme').first())
 
   const customer = await openConsolePage(browser, { viewport: { width: 360, height: 740 } })
   const theirs = keyboardOnly(customer.page)
@@ -218,14 +216,14 @@ test('invites a customer, who sees what is theirs and nothing else', async () =>
   await expectNoFault('now of a customer', customer)
   expect(customer.page.url()).not.toContain('sluice_')
   await theirs.keys('g', 'd')
-  await customer.page.getByRole('link', { name: 'Acme CRM' }).waitFor()
+  await untilSeen(customer.page.getByRole('link', { name: 'Acme CRM' }))
   expect(await customer.page.locator('main').textContent()).not.toContain('Globex')
   await expectNoFault('destinations of a customer', customer)
   await theirs.keys('j', 'Enter')
   await untilShown(customer.page, 'Acme CRM')
   await theirs.press('Send a test')
   await theirs.press('Send')
-  await customer.page.getByText('accepted', { exact: true }).waitFor()
+  await untilSeen(customer.page.getByText('accepted', { exact: true }))
   await leaveDialog(customer.page, theirs)
   // The keys of pages that a customer hasn't go nowhere.
   for (const key of ['a', 't', 'c', 'h']) await theirs.keys('g', key)
@@ -239,9 +237,9 @@ test('signs out, and a page that is still open says so', async () => {
   await other.goto(page.url())
   await untilShown(other, "Customers' links")
   await hands.press('Sign out')
-  await page.getByLabel('Token').waitFor()
+  await untilSeen(page.getByLabel('Token'))
   await expectNoFault('the page to sign in')
-  await other.getByLabel('Token').waitFor()
+  await untilSeen(other.getByLabel('Token'))
   await other.close()
   expect(sluice.log.filter(({ msg }) => msg === refusedPart)).toEqual([])
 })

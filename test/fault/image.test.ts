@@ -14,8 +14,8 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { freePorts } from '../../src/development/free-ports.ts'
-import { planOf, projectConfigMap } from '../deploy/kubelet.ts'
-import { only, podOf, render } from '../deploy/render.ts'
+import { madeUserKey, planOf, projectConfigMap } from '../deploy/kubelet.ts'
+import { ofName, only, podOf, render } from '../deploy/render.ts'
 import { installTools } from '../deploy/tools.ts'
 import { runContainer, startContainer } from '../support/container.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
@@ -65,6 +65,11 @@ describe('the image', () => {
       env: {},
     })
     expect(said).toContain(`(commit ${commit.slice(0, 12)}`)
+  })
+
+  test('leads from its help to the pages of its version', async () => {
+    const said = await runContainer(image, { args: ['status', '--help'], env: {} })
+    expect(said).toMatch(/https:\/\/git\.example\/team\/sluice\/blob\/v[\d.]+\/docs\/status\.md/)
   })
 
   test('prints the runbooks of its version', async () => {
@@ -285,7 +290,9 @@ describe('on a real Kafka', () => {
     writeFileSync(join(folder, 'values.json'), JSON.stringify(values))
     const resources = await render(tools, '-f', join(folder, 'values.json'))
     const plan = (kind: string, podName: string, httpPort = 0) => {
-      const { env, ...rest } = planOf(podOf(only(resources, kind)), { folder, podName, resources })
+      const of = kind === 'Job' ? ofName(resources, kind, '-topics') : only(resources, kind)
+      const place = { folder, podName, resources: [...resources, madeUserKey] }
+      const { env, ...rest } = planOf(podOf(of), place)
       // Here all processes listen on one address, so each needs ports of its own. In Kubernetes each pod has
       // an address, so the chart sets the same ports for all pods.
       const ports = { SLUICE_HTTP_PORT: String(httpPort), SLUICE_GATEWAY_PORT: String(gatewayPort) }

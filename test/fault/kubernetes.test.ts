@@ -170,7 +170,7 @@ describe('the Job that makes the topics', () => {
       waitS: 10,
     })
     expect([second.isOk, second.text]).toEqual([false, expect.stringContaining('pre-upgrade')])
-    const after = (await podsOf(release)).filter(({ metadata }) => !metadata.name.includes('topics'))
+    const after = (await podsOf(release)).filter(({ metadata }) => !/topics|user-key/.test(metadata.name))
     expect(after.map(uidOf)).toEqual(before.map(uidOf))
     expect(failureOf(await release.upgrade([minimal, quick]))).toBe('')
     await expectAsDeclared(release)

@@ -5,110 +5,62 @@ import { parse } from 'yaml'
 import { boards } from '../../scripts/dashboard-panels.ts'
 import { dashboardFiles } from '../../scripts/dashboards.ts'
 import { drawBoard, isDrawn } from '../../scripts/plots/dashboard.ts'
-import { newIds, type Scene, setScene } from '../e2e/scene.ts'
-import { type AdminTokens, makeTokens } from '../support/admin.ts'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { ensureCommands } from '../support/debian.ts'
-import { type Collector, startCollector } from '../support/otlp.ts'
-import { type Prometheus, startPrometheus } from '../support/prometheus.ts'
+import { story } from '../../scripts/plots/story.ts'
+import { type Prometheus, type Series, stepS } from '../support/prometheus.ts'
 import { namesIn } from '../support/promql.ts'
 import { linesOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { until } from '../support/until.ts'
-import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { DashboardRun } from './dashboard-run.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 /**
- * The folder for drawings of the dashboards, such as `docs/dashboards`. If it is set, the test draws a run of
- * four minutes, for the pictures of the docs.
+ * The folder for drawings of the dashboards, such as `docs/dashboards`. If it is set, the story of the
+ * dashboards takes seven minutes, for the pictures of the docs. Otherwise, it takes less than two.
  */
 const picturesInto = process.env['DASHBOARD_PICTURES']
-const key = 'KEY'
-/** The start of the time that the drawings show, in epoch seconds. */
-let startedS = 0
 
-let receiver: CountingReceiver
-let scene: Scene
-let worker: SluiceProcess
-let gateway: SluiceProcess
-let index: SluiceProcess
-let admin: SluiceProcess
-let tokens: AdminTokens
-let collector: Collector
+let run: DashboardRun
 let prometheus: Prometheus
 
-/**
- * Starts all roles, and a Prometheus that reads the metrics of all of them. Some messages are delivered, some
- * fail, some have no destination, and some are repeats.
- */
 beforeAll(async () => {
-  ensureCommands({ prometheus: 'prometheus', promtool: 'prometheus' })
-  receiver = await startCountingReceiver()
-  await receiver.behave('/failing', { status: 500 })
-  await receiver.behave('/gone', { status: 404 })
-  const destination = (id: string) => ({
-    id,
-    sources: ['shop'],
-    hooks: [{ id: 'main', url: receiver.url(`/${id}`) }],
-  })
-  tokens = await makeTokens()
-  collector = await startCollector()
-  scene = await setScene({
-    catalog: {
-      sources: [{ id: 'shop', writeKeys: [key] }, { id: 'unheard' }],
-      destinations: [
-        ...['healthy', 'failing', 'gone'].map(destination),
-        // More messages come than the first takes, and the second takes none, so that some wait for their turn.
-        { ...destination('small'), rateLimit: { perSecond: 0.5 } },
-        { ...destination('paused'), state: 'paused' },
-      ],
-    },
-    variables: {
-      SLUICE_RETRY_LADDER: '1s,1h',
-      SLUICE_RETRY_THEN: '1h',
-      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin,
-    },
-  })
-  worker = await startSluice(scene.variables)
-  gateway = await startSluice(scene.variables, { role: 'gateway' })
-  index = await startSluice(scene.variables, { role: 'log serve' })
-  admin = await startSluice(scene.variables, { role: 'admin' })
-  prometheus = await startPrometheus([worker, gateway, index, admin].map(({ httpPort }) => httpPort))
-  startedS = Math.floor(Date.now() / 1_000)
-}, 180_000)
+  run = await DashboardRun.play(
+    picturesInto === undefined ? { seconds: 105, warmUpS: 5 } : { seconds: 420, warmUpS: 40 },
+  )
+  prometheus = run.prometheus
+}, 600_000)
 
-afterAll(async () => {
-  await prometheus.stop()
-  for (const one of [worker, gateway, index, admin]) await one.kill()
-  await collector.stop()
-  tokens.remove()
-  scene.close()
-  await receiver.stop()
-})
+afterAll(() => run.end())
+
+/** Returns the values of a query while the story was played. */
+const played = (expr: string): Promise<Series[]> => prometheus.range(expr, run.fromS, run.untilS)
 
 describe('a real Prometheus', () => {
-  test(
-    'has data for every query of every dashboard, of a run with faults',
-    { timeout: 300_000 },
-    async () => {
-      const panels = boards.flatMap(({ id, panels: all }) => all.map((panel) => ({ id, panel })))
-      const queries = panels.flatMap(({ id, panel }) =>
-        panel.queries.map(({ expr }) => ({ where: `${id}: ${panel.title}`, expr })),
-      )
-      await until(
-        'all have data',
-        async () => {
-          await sendAllKinds()
-          const without = []
-          for (const { where, expr } of queries) if ((await prometheus.ask(expr)) === 0) without.push(where)
-          if (without.length > 0) throw new Error(without.join(', '))
-          return true
-        },
-        { timeoutMs: 240_000, everyMs: 3_000 },
-      )
-      expect(queries.length).toBeGreaterThan(60)
-    },
-  )
+  test('has data for every query of every dashboard, of a run with faults', async () => {
+    const panels = boards.flatMap(({ id, panels: all }) => all.map((panel) => ({ id, panel })))
+    const queries = panels.flatMap(({ id, panel }) =>
+      panel.queries.map(({ expr }) => ({ where: `${id}: ${panel.title}`, expr })),
+    )
+    const without: string[] = []
+    for (const { where, expr } of queries) if (!hasNumbers(await played(expr))) without.push(where)
+    expect(without).toEqual(picturesInto === undefined ? ['overview: Destinations that fail'] : [])
+    expect(queries.length).toBeGreaterThan(60)
+  })
+
+  test('shows the story: most requests succeed until an endpoint fails, and its backlog drains', async () => {
+    const share = boards
+      .flatMap(({ panels }) => panels)
+      .find(({ title }) => title === 'Requests that succeed')
+    const [succeed] = await played(share?.queries[0]?.expr ?? '')
+    const between = (from: Act, to: Act) =>
+      (succeed?.points ?? []).filter(([at]) => at > timeOf(from) && at < timeOf(to)).map(([, value]) => value)
+    expect(Math.min(...between('sync', 'slow'))).toBeGreaterThan(0.95)
+    expect(Math.min(...between('fails', 'connect'))).toBeLessThan(0.9)
+    // Neither a pause nor a slow endpoint counts for the latency of Sluice itself.
+    const bad =
+      'sum(increase(sluice_append_to_first_attempt_seconds_count{way="direct"}[10m])) - sum(increase(sluice_append_to_first_attempt_seconds_bucket{way="direct",le="30"}[10m]))'
+    expect(await prometheus.ask(`${bad} > 0`)).toBe(0)
+    await until('nothing waits for its turn', async () => prometheus.ask('sum(sluice_waiting_messages) == 0'))
+  })
 
   test('can answer the queries of the marks of every dashboard', async () => {
     for (const text of Object.values(dashboardFiles())) {
@@ -120,16 +72,8 @@ describe('a real Prometheus', () => {
   })
 
   test('finds every metric of rules, dashboards and runbooks at some role, and most with a value', async () => {
-    const pages = await Promise.all(
-      [worker, gateway, index, admin].map(async ({ httpPort }) =>
-        (await fetch(`http://127.0.0.1:${httpPort}/metrics`)).text(),
-      ),
-    )
-    const all = pages.join('')
-    const types = new Map(
-      [...all.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type]) => [name, type]),
-    )
-    const valued = new Set([...all.matchAll(/^(\w+?)(?:_bucket|_sum|_count)?[{ ]/gm)].map(([, name]) => name))
+    const types = new Set([...(await run.metrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
+    const valued = await prometheus.names()
     const { recorded, exprs } = rulesOfFiles()
     const named = [
       ...exprs,
@@ -140,7 +84,8 @@ describe('a real Prometheus', () => {
     const metrics = names.map((name) => (types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, '')))
     expect(metrics.length).toBeGreaterThan(70)
     expect(metrics.filter((name) => !types.has(name))).toEqual([])
-    expect(metrics.filter((name) => !valued.has(name)).toSorted()).toEqual(withoutValue)
+    const lacking = metrics.filter((name) => !valued.has(name) && !valued.has(`${name}_count`))
+    expect([...new Set(lacking)].toSorted()).toEqual(Object.keys(withoutValue))
   })
 
   test('evaluates every rule without a fault', async () => {
@@ -155,7 +100,7 @@ describe('a real Prometheus', () => {
   test('answers every query of every runbook, and most with data', async () => {
     const queries = runbooks.flatMap((file) => linesOf(readRunbook(file), 'promql'))
     const without: string[] = []
-    for (const expr of queries) if ((await prometheus.ask(expr)) === 0) without.push(expr)
+    for (const expr of queries) if (!hasNumbers(await played(expr))) without.push(expr)
     expect(queries.length).toBeGreaterThan(60)
     // Queries without data are, for example, those about certificates and a proxy, which this run doesn't
     // have.
@@ -171,22 +116,63 @@ describe('a real Prometheus', () => {
 })
 
 describe('a drawing of each dashboard', () => {
-  test('has lines in all of its panels', { timeout: 600_000 }, async () => {
-    await playFor(picturesInto === undefined ? 20 : 240)
-    const now = Math.floor(Date.now() / 1_000)
+  test('has lines in all of its panels', async () => {
+    const { fromS: from, untilS, minuteS } = run
+    const shown = { from, until: untilS, stepS, minuteS, moments: await momentsOfGrafana() }
+    // Topics have their usual names.
+    const range = async (expr: string): Promise<Series[]> =>
+      JSON.parse(JSON.stringify(await played(expr)).replaceAll(run.scene.prefix, 'sluice.'))
+    const faults: string[] = []
     for (const board of boards.filter(isDrawn)) {
-      const { svg, empty } = await drawBoard(board, (expr) => prometheus.range(expr, startedS, now), {
-        from: startedS,
-        until: now,
-      })
-      expect(empty, `of ${board.id}`).toEqual([])
+      const { svg, empty } = await drawBoard(board, range, shown)
+      faults.push(...empty.map((title) => `${board.id}: ${title} is empty`))
+      if (svg.length > mostCharacters) faults.push(`${board.id} has ${svg.length} characters`)
       if (picturesInto !== undefined) writeFileSync(join(root, picturesInto, `${board.id}.svg`), svg)
     }
+    expect(faults).toEqual([])
+    if (picturesInto === undefined) return
+    // Two edits of the catalog and a deployment. A run that is shorter than two minutes has no marks.
+    expect(shown.moments.map(({ name }) => name)).toEqual(['catalog', 'catalog', 'deployment'])
   })
 })
 
-/** Metrics without a value. Kafka needs no client certificate here, so there is no expiry time to report. */
-const withoutValue: readonly string[] = ['sluice_certificate_expiry_timestamp_seconds']
+/** The most characters of a picture. */
+const mostCharacters = 70_000
+
+type Act = (typeof story)[number]['id']
+
+/** Returns the time of an act of the story, in epoch seconds. */
+function timeOf(act: Act): number {
+  return run.fromS + (story.find(({ id }) => id === act)?.atMin ?? NaN) * run.minuteS
+}
+
+function hasNumbers(series: readonly Series[]): boolean {
+  return series.some(({ points }) => points.some(([, value]) => Number.isFinite(value)))
+}
+
+type Annotations = { annotations: { list: { name: string; expr: string }[] } }
+
+/** Returns the moments that Grafana marks in all panels: those at which a query of a mark begins to have a result. */
+async function momentsOfGrafana(): Promise<{ at: number; name: string }[]> {
+  const [text = ''] = Object.values(dashboardFiles())
+  const { annotations }: Annotations = JSON.parse(text)
+  const moments: { at: number; name: string }[] = []
+  for (const { name, expr } of annotations.list)
+    for (const { points } of await played(expr)) {
+      const [first] = points
+      if (first !== undefined) moments.push({ at: first[0], name: name.toLowerCase() })
+    }
+  return moments.toSorted((one, other) => one.at - other.at)
+}
+
+/** Metrics without a value in this run, and why. */
+const withoutValue: Readonly<Record<string, string>> = {
+  sluice_catalog_topic_trouble: 'the catalog is in a file',
+  sluice_certificate_expiry_timestamp_seconds: 'Kafka needs no client certificate here',
+  ...(picturesInto === undefined && {
+    sluice_failing_destination_seconds: 'a destination is named when it has failed for five minutes',
+  }),
+}
 
 /** Returns the expressions of all rules, and the names of the series that the rules record. */
 function rulesOfFiles(): { recorded: ReadonlySet<string>; exprs: readonly string[] } {
@@ -200,69 +186,4 @@ function rulesOfFiles(): { recorded: ReadonlySet<string>; exprs: readonly string
     recorded: new Set(rules.flatMap(({ record }) => record ?? [])),
     exprs: rules.map(({ expr }) => expr),
   }
-}
-
-const replaysUrl = () => `http://127.0.0.1:${admin.adminPort}/v1/replays`
-
-/** Sends one request to the admin API without a token, and one with a token. Signs in with a right and a wrong one. */
-async function askAdmin(): Promise<void> {
-  await fetch(replaysUrl())
-  await fetch(replaysUrl(), { headers: { authorization: `Bearer ${tokens.read}` } })
-  for (const token of [tokens.read, 'sluice_wrong'])
-    await fetch(`http://127.0.0.1:${admin.adminPort}/v1/session`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ token }),
-    })
-}
-
-/** Replays all dead letters so far of the endpoint that fails for good, two a second. */
-async function replay(): Promise<void> {
-  const answer = await fetch(replaysUrl(), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens.operate}` },
-    body: JSON.stringify({ selection: { of: 'dead-letters', destination: 'gone' }, perSecond: 2 }),
-  })
-  expect(answer.ok, `it said: ${await answer.text()}`).toBe(true)
-}
-
-/**
- * Sends messages of all kinds. In this time, the healthy endpoint becomes slow, then fails, and then is
- * healthy again.
- */
-async function playFor(seconds: number): Promise<void> {
-  const startedMs = performance.now()
-  await replay()
-  const phase = (share: number): boolean => performance.now() - startedMs > share * seconds * 1_000
-  const behaviours = [
-    { from: 0.3, behaviour: { delayMs: 800 } },
-    { from: 0.5, behaviour: { status: 503 } },
-    { from: 0.7, behaviour: {} },
-  ]
-  while (!phase(1)) {
-    while (behaviours[0] !== undefined && phase(behaviours[0].from))
-      await receiver.behave('/healthy', behaviours.shift()?.behaviour ?? {})
-    await sendAllKinds()
-  }
-}
-
-async function sendAllKinds(): Promise<void> {
-  await askAdmin()
-  const [id] = newIds(1)
-  for (const messageId of [id, id]) {
-    await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },
-      body: JSON.stringify({ userId: 'u', event: 'Order Completed', messageId }),
-    })
-  }
-  // A message that can't be delivered.
-  await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },
-    body: JSON.stringify({ event: 5 }),
-  })
-  await scene.send('nobody', newIds(1))
-  await scene.send('unheard', newIds(1))
-  await scene.send('shop', newIds(3))
 }

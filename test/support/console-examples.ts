@@ -9,7 +9,9 @@ import { anywhere } from './anywhere.ts'
 export const hostile = '<img src=x onerror=alert(1)>'
 
 /** Fields whose texts strangers write. The answers of the server begin them with `hostile`. */
-const written = new Set(['why', 'name', 'detail', 'answer', 'createdBy', 'by', 'body'])
+const written = new Set(
+  'why name detail answer createdBy by body message value problem loginProblem condition clientId'.split(' '),
+)
 
 const policy = [
   "default-src 'none'",
@@ -79,6 +81,11 @@ function answerTo(method: string, path: string, { body, rights, state }: Asked):
       rights,
       scope: rights.includes('admin') ? 'all' : { label: 'tenant=acme' },
       ends: null,
+      content: rights.includes('admin'),
+      label: null,
+      isLink: !rights.includes('admin'),
+      theme: null,
+      isSession: true,
     }
   if (path === '/v1/log/stats' && body.includes('step'))
     return state === 'empty' ? { ...steps, groups: [] } : steps

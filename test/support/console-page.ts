@@ -1,5 +1,5 @@
 import axe from 'axe-core'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { until } from './until.ts'
 
 /** A page of the console in Chromium. */
@@ -45,15 +45,18 @@ export async function openConsolePage(
   }
 }
 
+/** Waits until something is seen. Throws an error with the text of the page if it never is. */
+export async function untilSeen(what: Locator): Promise<void> {
+  const page = what.page()
+  await what.waitFor().catch(async (cause: unknown) => {
+    const text = (await page.locator('body').innerText()).slice(0, 4_000)
+    throw new Error(`the page ${page.url()} does not show ${String(what)}, but: ${text}`, { cause })
+  })
+}
+
 /** Waits until a page shows its heading, and nothing is loading any more. */
 export async function untilShown(page: Page, title: string | RegExp): Promise<void> {
-  await page
-    .getByRole('heading', { level: 1, name: title })
-    .waitFor()
-    .catch(async (cause: unknown) => {
-      const text = (await page.locator('body').innerText()).slice(0, 2_000)
-      throw new Error(`the page ${page.url()} has no heading ${String(title)}, but: ${text}`, { cause })
-    })
+  await untilSeen(page.getByRole('heading', { level: 1, name: title }))
   // `waitForFunction` makes code of a text in the page, which the policy of the console forbids.
   await until(
     'nothing is loading',

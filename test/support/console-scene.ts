@@ -26,7 +26,8 @@ const writeKey = 'wk_of_the_console'
 /** What the log says if a browser has refused a part of the console. */
 export const refusedPart = 'a browser has refused a part of the console, which its policy forbids'
 
-export async function openConsoleScene(): Promise<ConsoleScene> {
+/** `own`: more environment variables. Without them, what fails is tried again after a second. */
+export async function openConsoleScene(own: Record<string, string> = {}): Promise<ConsoleScene> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-console-'))
   const { token, line } = createToken('developer', 'admin')
   writeFileSync(join(folder, 'keys'), newKeyLine())
@@ -42,6 +43,7 @@ export async function openConsoleScene(): Promise<ConsoleScene> {
       SLUICE_STATE_FOLDER: join(folder, 'state'),
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
+      ...own,
     },
   })
   const sluice = await startSluice(scene.variables, { role: 'up', readyMs: 90_000 })

@@ -89,7 +89,8 @@ export async function goModule(module: string, version: string): Promise<string>
 async function install(source: string, version: string, folder: string): Promise<string> {
   const env = { ...process.env, GOBIN: folder, GOFLAGS: '' }
   await run('go', ['install', `${source}@${version}`], { cwd: folder, env, timeout: buildTimeoutMs })
-  return join(folder, basename(source))
+  // The last part of the path of a module may be its major version. Go doesn't name the program so.
+  return join(folder, basename(source.replace(/\/v\d+$/, '')))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -38,6 +39,8 @@ export type Architecture = 'amd64' | 'arm64'
  * machine uses.
  */
 export type ImageBuilds = {
+  /** Variables with which buildah, run by another program, uses the same images. */
+  environment: Readonly<Record<string, string>>
   build(architecture: Architecture, buildArgs?: Readonly<Record<string, string>>): Promise<Image>
   remove(): Promise<void>
 }
@@ -66,6 +69,7 @@ export async function prepareImageBuilds(): Promise<ImageBuilds> {
   for (const name of ['node-amd64', 'node-arm64'])
     await buildah('manifest', 'add', 'localhost/node', `containers-storage:localhost/${name}`)
   return {
+    environment: writeStorage(folder),
     async build(architecture, buildArgs = {}) {
       const all = {
         BUILDPLATFORM: 'linux/amd64',
@@ -88,6 +92,13 @@ export async function prepareImageBuilds(): Promise<ImageBuilds> {
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+function writeStorage(folder: string): Record<string, string> {
+  const file = join(folder, 'storage.conf')
+  const places = `graphroot = "${join(folder, 'storage')}"\nrunroot = "${join(folder, 'run')}"\n`
+  writeFileSync(file, `[storage]\ndriver = "overlay"\n${places}`)
+  return { CONTAINERS_STORAGE_CONF: file, BUILDAH_ISOLATION: 'chroot' }
 }
 
 type Buildah = (...args: readonly string[]) => Promise<string>

@@ -49,7 +49,7 @@ export async function installPackage(): Promise<InstalledPackage> {
  * Finds a folder for temporary files that no `node_modules` is above of. Otherwise, Node would find packages
  * there that the installed package lacks.
  */
-function folderBelowNoPackages(): string {
+export function folderBelowNoPackages(): string {
   const candidates = [tmpdir(), '/var/tmp', homedir()].filter((path) => existsSync(path))
   const found = candidates.map((path) => realpathSync(path)).find((path) => !isBelowPackages(path))
   if (found === undefined) throw new Error(`there are node_modules above each of ${candidates.join(', ')}`)

@@ -27,6 +27,7 @@ export function stateOf(given: Partial<WrittenState>): WrittenState {
     user: '',
     job: '',
     answer: undefined,
+    values: '',
     ...given,
   }
 }

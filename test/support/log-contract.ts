@@ -99,6 +99,8 @@ export async function everything(
   return all
 }
 
+const hexOf = (hash: string): string => Buffer.from(hash).toString('hex')
+
 const inOrder = (records: readonly LogRecord[]): string[] =>
   records.map((record) => JSON.stringify(record, Object.keys(record).toSorted())).toSorted()
 
@@ -305,6 +307,28 @@ export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number
       expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(1)
       const timed = await store.query.percentiles({ ...always, ...filter })
       expect(timed.map(({ count }) => count)).toEqual([1])
+    }))
+
+  test('records are found and counted by an indexed value, also together with a message or a destination', () =>
+    withStore(async (store) => {
+      const sample = { ...sampled(), destination: 'crm', kind: 0, weight: 1, atMs: nowMs }
+      await store.index(
+        blocksOf([
+          { ...sample, messageId: 'a', values: 'abcdefuvwxyz' },
+          { ...sample, messageId: 'b', destination: 'ads', values: 'uvwxyz' },
+          { ...sample, messageId: 'é', values: '' },
+        ]),
+      )
+      const idsOf = async (filter: Partial<LogFilter>): Promise<string[]> =>
+        (await everything(store.query, filter)).map(({ messageId }) => messageId).toSorted()
+      expect(await idsOf({ value: hexOf('uvwxyz') })).toEqual(['a', 'b'])
+      expect(await idsOf({ value: hexOf('abcdef') })).toEqual(['a'])
+      expect(await idsOf({ value: hexOf('uvwxyz'), destination: 'ads' })).toEqual(['b'])
+      expect(await idsOf({ value: hexOf('uvwxyz'), messageId: 'a' })).toEqual(['a'])
+      expect(await idsOf({ value: '000000000000' })).toEqual([])
+      const always = { fromMs: 0, toMs: Infinity, value: hexOf('uvwxyz') }
+      const counts = await store.query.counts(always)
+      expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(2)
     }))
 
   test('of the same millisecond the order is that of coming', () =>

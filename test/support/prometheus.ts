@@ -13,8 +13,10 @@ const root = resolve(import.meta.dirname, '../..')
 export type Prometheus = {
   /** Returns the number of series in a query's result whose value is a number. */
   ask(expr: string): Promise<number>
-  /** Returns the values of each series between two times (epoch seconds), one every 5 s. */
+  /** Returns the values of each series between two times (epoch seconds), one every `stepS` seconds. */
   range(expr: string, from: number, until: number): Promise<Series[]>
+  /** Returns the names of all metrics that have had a value. */
+  names(): Promise<ReadonlySet<string>>
   rules(): Promise<{ name: string; health: string; lastError?: string }[]>
   stop(): Promise<void>
 }
@@ -22,7 +24,8 @@ export type Prometheus = {
 export type Series = { labels: Record<string, string>; points: (readonly [atS: number, value: number])[] }
 
 const rateInterval = '30s'
-const stepS = 5
+/** The time between two values of a series, in seconds. */
+export const stepS = 5
 
 /** Replaces the variables of the dashboards, as Grafana does. */
 function filledIn(expr: string): string {
@@ -31,14 +34,20 @@ function filledIn(expr: string): string {
     .replaceAll('$__rate_interval', rateInterval)
 }
 
-/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second. */
-export async function startPrometheus(ports: readonly number[]): Promise<Prometheus> {
+/** Starts a Prometheus that scrapes these ports of 127.0.0.1, by the names of their instances, every second. */
+export async function startPrometheus(ports: Readonly<Record<string, number>>): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'))
   const config = {
     global: { scrape_interval: '1s', evaluation_interval: '2s' },
     rule_files: globSync('deploy/prometheus/*.rules.yaml', { cwd: root }).map((file) => join(root, file)),
     scrape_configs: [
-      { job_name: 'sluice', static_configs: [{ targets: ports.map((port) => `127.0.0.1:${port}`) }] },
+      {
+        job_name: 'sluice',
+        static_configs: Object.entries(ports).map(([instance, port]) => ({
+          targets: [`127.0.0.1:${port}`],
+          labels: { instance },
+        })),
+      },
     ],
   }
   const file = join(folder, 'prometheus.yml')
@@ -77,6 +86,11 @@ export async function startPrometheus(ports: readonly number[]): Promise<Prometh
         labels: metric,
         points: values.map(([at, value]) => [at, Number(value)] as const),
       }))
+    },
+    async names() {
+      const response = await fetch(url('/api/v1/label/__name__/values'))
+      const { data }: { data: string[] } = JSON.parse(await response.text())
+      return new Set(data)
     },
     async rules() {
       const response = await fetch(url('/api/v1/rules'))

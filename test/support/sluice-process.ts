@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stringify } from 'yaml'
+import { noteLine, noteOutput } from './emitted-lines.ts'
 import { until } from './until.ts'
 
 /** A catalog as data. It is written to a file as YAML. */
@@ -115,6 +116,7 @@ export async function runProgram(
   // When the process exits, the end of its output may still be in the pipes.
   const code = await codeAt('close', child)
   clearTimeout(timer)
+  noteOutput(stderr)
   return { code, stdout, stderr, tookMs: performance.now() - startedMs }
 }
 
@@ -163,7 +165,11 @@ export async function startProgram(
   const log: LogLine[] = []
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  createInterface({ input: child.stdout }).on('line', (line) => log.push(readLogLine(line)))
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const read = readLogLine(line)
+    log.push(read)
+    noteLine(read.msg)
+  })
 
   const describe = (): string => {
     const told = log.filter((line) => !('durationMs' in line)).slice(-shownLines)

@@ -1,6 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { createKafka } from '../../src/kafka/cluster/client.ts'
 import { testKafka } from './kafka.ts'
+import { quietLog } from './emitted-lines.ts'
 
 /**
  * Creates a Kafka client as the worker does. By default, it connects to the test run's Kafka. It logs
@@ -19,6 +20,6 @@ export function workerKafka({
       saslUsername: undefined,
       saslPassword: undefined,
     },
-    { warn() {}, debug() {} },
+    quietLog,
   )
 }

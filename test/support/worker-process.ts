@@ -2,6 +2,7 @@ import { inject, onTestFailed, TestRunner } from 'vitest'
 import { readConfig } from '../../src/config/read.ts'
 import { applyTopicTable } from '../../src/roles/operations/topic-table.ts'
 import { type Ended, environmentOf, runProgram, type SluiceProcess, startProgram } from './sluice-process.ts'
+import { quietLog } from './emitted-lines.ts'
 
 export {
   type CatalogData,
@@ -67,7 +68,7 @@ export async function runSluice(
 export async function applyTopics(variables: Record<string, string>): Promise<void> {
   const read = readConfig({ env: environment(variables) })
   if (!read.ok) throw new Error(read.message)
-  await applyTopicTable(read.config, { warn() {}, debug() {} })
+  await applyTopicTable(read.config, quietLog)
 }
 
 /**

@@ -15,7 +15,7 @@ export type Person = {
 type StoredPerson = Readonly<Record<string, unknown>>
 
 /** What the names of sessions of people begin with. No token has such a name. */
-const personPrefix = 'oidc:'
+export const personPrefix = 'oidc:'
 const mostNameCharacters = 100
 
 /** Makes a person from what the provider says. The same subject of the same issuer is the same person. */
@@ -26,7 +26,12 @@ export function personOf(
   const hash = digestOf(JSON.stringify([issuer, subject])).toString('hex')
   // Names are in logs and in the audit trail, where those of tokens have the same characters.
   const plain = name.replaceAll(/[^A-Za-z0-9._@+-]/g, '_').slice(0, mostNameCharacters)
-  return { id: `person.${hash.slice(0, 24)}`, name: `${personPrefix}${plain}`, hash, values }
+  return { id: personId(hash), name: `${personPrefix}${plain}`, hash, values }
+}
+
+/** Returns the id of a person, by the hash that sessions have. */
+export function personId(hash: string): string {
+  return `person.${hash.slice(0, 24)}`
 }
 
 export function storedPerson({ id, name, hash, values }: Person): StoredPerson {

@@ -3,7 +3,13 @@ import type { ChangeAnswer } from '../../catalog-log/desk.ts'
 import { madeOf } from '../../catalog-log/difference.ts'
 import { keyOf } from '../../catalog-log/names.ts'
 import { catalogVariables } from '../../config/read.ts'
-import { appliedEdits, labelsOf, removalOf } from '../../roles/bulk/applied-edits.ts'
+import {
+  appliedEdits,
+  keptStates,
+  labelsOf,
+  pruneRefusal,
+  removalOf,
+} from '../../roles/bulk/applied-edits.ts'
 import type { OpenedDesk } from '../../roles/operations/catalog-desk.ts'
 import { differenceLines } from '../../roles/operations/catalog-history.ts'
 import { counted, type Screen } from '../../roles/start/progress.ts'
@@ -40,6 +46,8 @@ export type ApplyOrder = {
   readonly prunes: boolean
   /** A label, such as `tenant=acme`. */
   readonly selector: string | undefined
+  /** True: also if the files have nothing with the label. */
+  readonly allowsEmpty: boolean
   readonly isDryRun: boolean
   /** True if the question is answered already. */
   readonly isSure: boolean
@@ -51,12 +59,16 @@ export function applyFiles(
   run: CatalogRun & { readonly screen: Screen },
   order: ApplyOrder,
 ): Promise<string[]> {
-  const { paths, isDryRun, isSure, by = whoIsThis() } = order
+  const { paths, allowsEmpty, isDryRun, isSure, by = whoIsThis() } = order
   const selector = selectorOf(order)
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const objects = await readFragments(paths)
-    const edits = appliedEdits(objects, await desk.look(), selector)
+    const edits = appliedEdits(objects, { log: await desk.look(), desk, pruned: selector })
+    const empty = pruneRefusal(objects, edits, { pruned: selector, allow: 'give --allow-empty' })
+    if (empty !== undefined && !allowsEmpty) throw new StartError(empty)
     for (const line of unlabelled(objects, selector)) writeError(line)
+    for (const { key, state } of keptStates(objects, edits))
+      writeError(`sluice: ${key} stays ${state}, because the files do not say its state.`)
     const change = { edits, by, note: 'applied', variables: catalogVariables() }
     const preview = allowed(await desk.change({ ...change, isDryRun: true }), objects)
     const { differences } = preview

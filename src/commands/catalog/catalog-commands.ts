@@ -37,6 +37,10 @@ export function addApplyCommand({ command, once, screen }: CommandTools): void {
     )
     .option('--prune', 'also remove what has the label of --selector, and is not in the files')
     .option('--selector <label>', 'the label of what --prune may remove, such as tenant=acme')
+    .option(
+      '--allow-empty',
+      'prune also if the files have nothing with the label, and so remove all that have it',
+    )
     .option(...dryRunOption)
     .option(...yesOption)
     .option(...byOption)
@@ -58,6 +62,7 @@ A file has sources: and destinations:, or the fields of one destination. Of a fo
           {
             paths: listOf(flags['file']).filter(isString),
             prunes: flags['prune'] === true,
+            allowsEmpty: flags['allowEmpty'] === true,
             selector: textOf(flags['selector']),
             isDryRun: flags['dryRun'] === true,
             isSure: flags['yes'] === true,

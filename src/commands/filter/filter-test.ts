@@ -1,10 +1,9 @@
 import { conditionOfFql } from '../../conditions/fql.ts'
 import type { Config } from '../../config/schema.ts'
-import { parseJson } from '../../message/json/json.ts'
 import { checkRule, previewOf, type Previewed, type PreviewResult } from '../../roles/preview/preview.ts'
 import { counted } from '../../roles/start/progress.ts'
-import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
-import { openInput } from '../command/upstream-input.ts'
+import { WrongUseError } from '../../roles/start/start-error.ts'
+import { readMessages } from '../command/message-input.ts'
 
 /**
  * Returns a line for each message of a file that says whether it meets a condition, and a line with counts.
@@ -49,17 +48,4 @@ function lineOf({ messageId, result, detail }: Previewed, index: number): string
 function summaryOf(results: readonly Previewed[]): string {
   const passing = results.filter(({ result }) => result === 'passes').length
   return `${passing} of ${counted(results.length, 'message')} pass.`
-}
-
-/** Reads messages: one on each line, or a list. */
-async function readMessages(file: string): Promise<readonly string[]> {
-  const { name, chunks } = await openInput(file)
-  const read: Buffer[] = []
-  for await (const chunk of chunks) read.push(chunk)
-  const text = Buffer.concat(read).toString()
-  const whole = parseJson(text)
-  if (whole.ok) return Array.isArray(whole.value) ? whole.value.map((one) => JSON.stringify(one)) : [text]
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  if (lines.length === 0) throw new StartError(`${name} has no messages: write one JSON object a line.`)
-  return lines
 }

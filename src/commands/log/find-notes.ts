@@ -3,10 +3,11 @@ import { adviceOn } from '../../delivery/advice.ts'
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
 import type { LogRecord } from '../../delivery-log/log-record.ts'
 import { plain } from '../../delivery-log/lines.ts'
+import { explainReason } from '../../message/dead-letter-explained.ts'
 
 /** What a person can try if the log has nothing of a message. */
 export const notFoundNotes: readonly string[] = [
-  'If it is the value of a field and no messageId: `sluice log scan properties.orderId=VALUE --from 24h` reads Kafka for it.',
+  'If it is the value of a field and no messageId: `sluice log scan properties.orderId=VALUE --from 24h` reads Kafka for it. attempts.index (SLUICE_ATTEMPTS_INDEX=properties.orderId) has `sluice log find` find such values from then on.',
   'attempts.successes (SLUICE_ATTEMPTS_SUCCESSES) sets how many successes in a second the log keeps.',
 ]
 
@@ -32,18 +33,25 @@ export function notesOn(
 }
 
 function adviceOf(destination: string, records: readonly LogRecord[], timeoutMs: number): string[] {
-  const isDead = records.some(({ kind }) => kind === 'dead')
+  const dead = records.findLast(({ kind }) => kind === 'dead')
   const last = records.findLast(({ kind }) => kind === 'attempted')
   const outcome = last && last.verdict !== 'delivered' ? outcomeOf(last) : undefined
   const advice = outcome && adviceOn(outcome, timeoutMs)
-  const about = advice === undefined ? [] : [`${plain(destination)}: ${advice}`]
-  if (!isDead) return about
+  const explained = advice ?? (dead && explanationOf(dead))
+  const about = explained === undefined ? [] : [`${plain(destination)}: ${explained}`]
+  if (dead === undefined) return about
   const messageId = records[0]?.messageId ?? ''
   const again = /^[\w.-]+$/.test(messageId) ? messageId : `'${messageId.replaceAll("'", String.raw`'\''`)}'`
   return [
     ...about,
     `${plain(destination)}: it is a dead letter. To send it again: sluice replay dead-letters --destination ${plain(destination)} --message-id ${plain(again)}`,
   ]
+}
+
+/** Says what became of a delivery without a request that failed. */
+function explanationOf({ reason }: LogRecord): string {
+  const { means, todo } = explainReason(reason)
+  return `${means} ${todo}`
 }
 
 /** Returns the outcome of a request as far as the log has it. */

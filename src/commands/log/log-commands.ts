@@ -10,10 +10,17 @@ import { type CommandTools, type Flags, textOf, writeError, writeLine } from '..
 const exitCodes = `
 Exit codes: 0 found, 3 the log has no such entries, 1 it can not be queried, 2 wrong use.`
 
+const findExamples = `
+Examples:
+  sluice log find order-4711
+  sluice log find 4711                  the last messages with this value, where attempts.index has properties.orderId
+`
+
 const searchExamples = `
 Examples:
   sluice log search --destination crm --failed --since 24h
   sluice log search --user u1 --since 7d --json
+  sluice log search --value 4711 --since 7d                              where attempts.index has properties.orderId
   sluice log search --reason expired --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z
 `
 
@@ -70,14 +77,14 @@ function addTail(parent: Command, { command, once }: CommandTools): void {
 function addFind(parent: Command, tools: CommandTools): void {
   tools
     .command('find', 'show the whole life of a message, and what it said while Kafka has it', { parent })
-    .argument('<message-id>', 'the messageId')
+    .argument('<message>', 'the messageId, or the value of a field that attempts.index names')
     .option('--no-payload', 'ask Kafka for nothing')
     .option('--json', 'a JSON object a line: each record, then what Kafka has')
-    .addHelpText('after', exitCodes)
-    .action((messageId: string, { payload, json, ...flags }: Flags) =>
+    .addHelpText('after', findExamples + exitCodes)
+    .action((sought: string, { payload, json, ...flags }: Flags) =>
       tell(tools, flags, async (config, log) =>
-        (await import('./log-find.ts')).findMessage(config, log, {
-          messageId,
+        (await import('./log-find.ts')).findMessages(config, log, {
+          sought,
           withPayload: payload !== false,
           isJson: json === true,
         }),
@@ -195,6 +202,7 @@ function searchFlags(flags: Flags): SearchFlags {
     hook: textOf(flags['hook']),
     message: textOf(flags['message']),
     user: textOf(flags['user']),
+    value: textOf(flags['value']),
     kind: textOf(flags['kind']),
     outcome: textOf(flags['outcome']),
     reason: textOf(flags['reason']),
@@ -227,6 +235,7 @@ function logFilter(made: Command): Command {
     .option('--hook <id>', 'a hook id of the catalog')
     .option('--message <id>', 'a messageId')
     .option('--user <id>', 'a user; needs attempts.userKey')
+    .option('--value <value>', 'the value of a field that attempts.index names, such as an order number')
     .addOption(new Option('--kind <kind>', 'what became of it').choices([...logKinds]))
     .addOption(new Option('--outcome <outcome>', 'what an attempt came to').choices(logOutcomes.slice(1)))
     .option('--reason <reason>', 'why it was parked, is dead, omitted or filtered')

@@ -9,7 +9,7 @@ import {
 import { logKinds, logOutcomes } from '../../delivery-log/log-record.ts'
 import { type LogMinute, minutesOf } from '../../delivery-log/minutes.ts'
 import { parseTimestamp } from '../../message/timestamp.ts'
-import { hashedUser, openLogQuery } from '../../roles/operations/open-log-query.ts'
+import { hashedUser, hashedValue, openLogQuery } from '../../roles/operations/open-log-query.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 
 /** The flags of a search, as the user has written them on the command line. */
@@ -21,6 +21,7 @@ export type SearchFlags = {
   readonly hook: string | undefined
   readonly message: string | undefined
   readonly user: string | undefined
+  readonly value: string | undefined
   readonly kind: string | undefined
   readonly outcome: string | undefined
   readonly reason: string | undefined
@@ -106,7 +107,7 @@ const defaultSince = '1h'
 /** Returns the filter that the flags ask for. Throws a `StartError` that names the first invalid flag. */
 export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const nowMs = Date.now()
-  const { kind, outcome, status, user, since, until, message, failed, ...same } = flags
+  const { kind, outcome, status, user, value, since, until, message, failed, ...same } = flags
   const fromMs = timeGiven('--since', since ?? defaultSince, nowMs)
   // The range includes the next minute, because the clocks of workers differ a little.
   const toMs = until === undefined ? nowMs + 60_000 : timeGiven('--until', until, nowMs)
@@ -123,15 +124,16 @@ export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
     kinds: kind === undefined ? undefined : [oneOf('--kind', kind, logKinds)],
     outcome: outcome === undefined ? undefined : oneOf('--outcome', outcome, logOutcomes.slice(1)),
     status: status === undefined ? undefined : wholeNumber('--status', status, 999),
-    user: user === undefined ? undefined : userGiven(config, user),
+    user: user === undefined ? undefined : hashGiven('--user', hashedUser(config, user)),
+    value: value === undefined ? undefined : hashGiven('--value', hashedValue(config, value)),
   }
 }
 
-function userGiven(config: Config, user: string): string {
-  const hash = hashedUser(config, user)
+function hashGiven(flag: '--user' | '--value', hash: string | undefined): string {
   if (hash !== undefined) return hash
+  const what = flag === '--user' ? 'users' : 'values'
   throw new StartError(
-    '--user: users are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, to what the workers have. Without a key the log has no users.',
+    `${flag}: ${what} are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, to what the workers have. Without a key the log has no ${what}.`,
   )
 }
 

@@ -147,18 +147,58 @@ export function dropWaiting(id: string, order: { readonly dryRun: boolean }) {
   )
 }
 
-/** Makes a new secret. `endsAt` is when the old one ends by itself. `undefined`: when somebody ends it. */
-export function rotateSecret(id: string, endsAt: string | undefined) {
+/** What is replaced: the shared secret, or the key of Ed25519. */
+export type Replaced = 'secret' | 'key'
+
+const ofKey = (what: Replaced) => (what === 'key' ? { query: { ed25519: true as const } } : {})
+
+/**
+ * Makes a new secret or key. `endsAt` is when the old secret ends by itself. `undefined`: when somebody ends
+ * it.
+ */
+export function rotateSecret(id: string, what: Replaced, endsAt: string | undefined) {
   const body = endsAt === undefined ? {} : { oldSecretEndsAt: endsAt }
   return answered(
-    admin.post('/v1/destinations/{destination}/rotate', { ...ofDestination(id), body, ...once() }),
+    admin.post('/v1/destinations/{destination}/rotate', {
+      ...ofDestination(id),
+      ...ofKey(what),
+      body,
+      ...once(),
+    }),
   )
 }
 
-export function endOldSecret(id: string) {
+export function endOldSecret(id: string, what: Replaced) {
   return answered(
-    admin.post('/v1/destinations/{destination}/rotate/end', { ...ofDestination(id), ...once() }),
+    admin.post('/v1/destinations/{destination}/rotate/end', {
+      ...ofDestination(id),
+      ...ofKey(what),
+      ...once(),
+    }),
   )
+}
+
+/** Reads the public keys with which receivers verify signatures. */
+export function readSigningKeys(id: string, reading: Reading = {}) {
+  return answered(
+    admin.get('/v1/destinations/{destination}/signing-keys', { ...ofDestination(id), ...within(reading) }),
+  )
+}
+
+/** A filter and mappings, as a destination has them. */
+export type TriedRule = {
+  readonly filter?: Record<string, unknown>
+  readonly mappings?: Record<string, unknown>[]
+}
+
+/** Says what a destination with a rule would do with messages. */
+export function tryRule(rule: TriedRule, messages: Record<string, unknown>[], reading: Reading = {}) {
+  return answered(admin.post('/v1/preview', { body: { ...rule, messages }, ...within(reading) }))
+}
+
+/** Says the same of the last events of a source. The audit trail says who has looked at them. */
+export function tryRuleOnSource(source: string, rule: TriedRule) {
+  return answered(admin.post('/v1/sources/{source}/preview', { path: { source }, body: rule, ...within() }))
 }
 
 export function readMessage(id: string, reading: Reading = {}) {
@@ -201,6 +241,7 @@ export type LogSearch = {
   readonly destination?: string | undefined
   readonly source?: string | undefined
   readonly user?: string | undefined
+  readonly value?: string | undefined
   readonly status?: number | undefined
   readonly kinds?: LogKind[] | undefined
   readonly reason?: string | undefined
@@ -335,6 +376,21 @@ export function readAudit(query: AuditQuery, reading: Reading = {}) {
 
 export function listTokens(reading: Reading = {}) {
   return answered(admin.get('/v1/tokens', within(reading)))
+}
+
+export type SessionQuery = { readonly cursor?: string | undefined; readonly limit?: number }
+
+export function listSessions(query: SessionQuery, reading: Reading = {}) {
+  return answered(admin.get('/v1/sessions', { query: filled(query), ...within(reading) }))
+}
+
+export function endSession(id: string) {
+  return answered(admin.delete('/v1/sessions/{session}', { path: { session: id }, ...within() }))
+}
+
+/** Ends all sessions of a person, a token or a link. */
+export function endSessionsOf(holder: string) {
+  return answered(admin.delete('/v1/sessions/of/{holder}', { path: { holder }, ...within() }))
 }
 
 export function listLinks(reading: Reading = {}) {

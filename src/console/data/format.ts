@@ -23,6 +23,7 @@ export function percent(share: number | undefined): string {
 
 export function millis(value: number | null | undefined): string {
   if (value === null || value === undefined) return '—'
+  if (value === 0) return '0 ms'
   if (value < 10) return `${value.toFixed(1)} ms`
   return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(value < 10_000 ? 2 : 1)} s`
 }

@@ -17,6 +17,7 @@ export const pageKeys: readonly { readonly key: string; readonly page: PageName;
   { key: 'h', page: 'history', name: 'History' },
   { key: 'a', page: 'audit', name: 'Audit' },
   { key: 't', page: 'tokens', name: 'Tokens' },
+  { key: 'e', page: 'sessions', name: 'Sessions' },
   { key: 'c', page: 'links', name: 'Customers' },
 ]
 
@@ -60,10 +61,17 @@ function pressed(key: string, at: number): boolean {
   }
   if (key === 'g') prefixAt = at
   else if (key === '?') isHelpOpen.value = true
-  else if (key === '/') document.querySelector<HTMLInputElement>('[data-search]')?.select()
+  else if (key === '/') goToSearch()
   else if (key === 'j' || key === 'k') moveRow(key === 'j' ? 1 : -1)
   else return false
   return true
+}
+
+function goToSearch(): void {
+  const box = document.querySelector<HTMLInputElement>('[data-search]')
+  // Not every browser moves the focus to what it selects.
+  box?.focus()
+  box?.select()
 }
 
 /** Moves the focus to the link of the next or previous row. */

@@ -6,6 +6,7 @@ export function isOffered(page: PageName): boolean {
   switch (page) {
     case 'audit':
     case 'tokens':
+    case 'sessions':
       return may('admin')
     case 'links':
       return may('operate')

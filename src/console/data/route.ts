@@ -20,6 +20,7 @@ export const pageNames = [
   'history',
   'audit',
   'tokens',
+  'sessions',
   'links',
 ] as const
 export type PageName = (typeof pageNames)[number]

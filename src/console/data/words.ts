@@ -1,4 +1,4 @@
-import type { Condition, DeliveryState, LogRecord, ReplayState, State } from './types.ts'
+import type { Condition, DeliveryState, LogRecord, Previewed, ReplayState, State } from './types.ts'
 
 /** How a badge looks. Its colour is never alone: each badge has its word. */
 export type Tone = 'good' | 'warn' | 'bad' | 'quiet' | 'active'
@@ -40,6 +40,17 @@ export const replayWords: Readonly<Record<ReplayState, Word>> = {
   delivering: { word: 'delivering', tone: 'active' },
   stopped: { word: 'stopped', tone: 'bad' },
   done: { word: 'done', tone: 'good' },
+}
+
+/** What a destination would do with a message. */
+export const triedWords: Readonly<Record<Previewed['result'], Word>> = {
+  passes: { word: 'match', tone: 'good' },
+  excluded: { word: 'no match', tone: 'quiet' },
+  missing_field: { word: 'absent field', tone: 'warn' },
+  not_sampled: { word: 'not in the sample', tone: 'quiet' },
+  failed: { word: 'error', tone: 'bad' },
+  mapping_failed: { word: 'error in the mapping', tone: 'bad' },
+  refused: { word: 'refused', tone: 'bad' },
 }
 
 /** Says in a few words what a record of the delivery log tells. */

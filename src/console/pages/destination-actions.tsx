@@ -3,13 +3,14 @@ import * as api from '../data/api.ts'
 import type { Answer } from '../data/answer.ts'
 import { count } from '../data/format.ts'
 import { may } from '../data/session.ts'
-import type { DestinationHealth, Tested } from '../data/types.ts'
+import type { DestinationHealth, HookTrial, Tested } from '../data/types.ts'
 import { type Act, useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Button, Choice } from '../parts/form.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 import { ReplayDialog } from '../parts/replay-dialog.tsx'
+import { Time } from '../parts/time.tsx'
 
 type Open = 'test' | 'switch' | 'retry' | 'drop' | 'replay'
 
@@ -97,6 +98,7 @@ function TestResult({ tested }: { tested: Tested }) {
             />{' '}
             <span class="mono">{hook.origin}</span> {hook.outcome}, {count(hook.durationMs)} ms
           </p>
+          <LoginStep hook={hook} />
           {hook.advice === null ? null : <p>{hook.advice}</p>}
           {hook.answer === null ? null : <pre>{hook.answer}</pre>}
         </section>
@@ -106,6 +108,26 @@ function TestResult({ tested }: { tested: Tested }) {
       ))}
     </div>
   )
+}
+
+/** How the request has logged in, before it was sent. */
+function LoginStep({ hook: { login, certificateEndsAt } }: { hook: HookTrial }) {
+  return (
+    <>
+      {login === null ? null : <p>{loginText(login)}</p>}
+      {certificateEndsAt === null ? null : (
+        <p>
+          The client certificate of this URL ends <Time at={certificateEndsAt} />.
+        </p>
+      )}
+    </>
+  )
+}
+
+function loginText({ kind, tokenOrigin, problem, durationMs }: NonNullable<HookTrial['login']>): string {
+  if (kind === 'basic') return 'Logged in with a user name and a password.'
+  if (problem !== null) return `No token came from ${tokenOrigin ?? ''}, so nothing was sent: ${problem}.`
+  return `Logged in with a token, which came from ${tokenOrigin ?? ''} after ${count(durationMs)} ms.`
 }
 
 /** Pauses a destination, or lets it go on, whoever has paused it. */

@@ -36,6 +36,7 @@ export function DestinationOverview({ health }: { health: DestinationHealth }) {
     <>
       <dl class="figures">
         <HealthFigures health={health} />
+        <BatchFigure batch={health.batch} />
       </dl>
       <Part title="URLs">
         <ul class="rows" aria-label="URLs">
@@ -93,12 +94,26 @@ function HealthFigures({ health: { state, health } }: { health: DestinationHealt
   )
 }
 
+function BatchFigure({ batch }: Pick<DestinationHealth, 'batch'>) {
+  if (batch === null) return null
+  const { maxMessages, maxWait } = batch
+  return (
+    <Figure
+      name="Batches"
+      value={maxMessages === undefined ? '—' : `up to ${count(maxMessages)}`}
+      note={`messages a request, which wait ${maxWait ?? ''} for others`}
+    />
+  )
+}
+
 function HookRow({ hook }: { hook: HookState }) {
   const { failing } = hook
   return (
     <li>
       {hook.isGone ? <Badge tone="bad" word="gone (410)" /> : null}
-      {!hook.isGone && failing !== null ? <Badge tone="bad" word="failing" /> : null}
+      {!hook.isGone && failing !== null ? (
+        <Badge tone="bad" word={failing.loginProblem === null ? 'failing' : 'login fails'} />
+      ) : null}
       {!hook.isGone && failing === null ? <Badge tone="good" word="no failures" /> : null}
       <span class="mono">{hook.origin}</span>
       <span class="quiet mono">{hook.id}</span>

@@ -4,6 +4,7 @@ import { useAsk } from '../data/asking.ts'
 import type { Destination } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Button, Choice } from '../parts/form.tsx'
+import { Link } from '../parts/link.tsx'
 import { Part } from '../parts/page.tsx'
 import { NotYet, ProblemNote } from '../parts/problem.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
@@ -21,10 +22,59 @@ export function DestinationSecret({ id, endsAt }: { id: string; endsAt: string |
   const { asked } = useAsk(`secret-${id}`, (reading) => api.readDestination(id, reading))
   const destination = asked.value.value?.destination
   return (
-    <Part title="Secret">
-      <NotYet asked={asked.value} />
-      {destination === undefined ? null : <Rotation destination={destination} endsAt={endsAt} />}
-    </Part>
+    <>
+      <Part title="Secret">
+        <NotYet asked={asked.value} />
+        {destination === undefined ? null : <Rotation destination={destination} endsAt={endsAt} />}
+      </Part>
+      {destination === undefined ? null : (
+        <Part title="Key of Ed25519">
+          <KeyRotation id={id} keys={destination.signing?.ed25519?.length ?? 0} />
+        </Part>
+      )}
+    </>
+  )
+}
+
+/** The key by which receivers verify requests without a secret: nobody sees it, only its public key. */
+function KeyRotation({ id, keys }: { id: string; keys: number }) {
+  const rotate = useAct(() => api.rotateSecret(id, 'key', undefined))
+  const end = useAct(() => api.endOldSecret(id, 'key'))
+  const publicKey = rotate.done?.publicKey
+  return (
+    <>
+      <p>
+        {keys === 0
+          ? 'Requests are not signed with such a key. With one, receivers verify by a public key, which is no secret.'
+          : keys === 1
+            ? 'Requests are signed with a key. A new one stays beside it until you end the old one.'
+            : 'Requests are signed with the old and the new key. End the old one once all receivers know the new public key.'}{' '}
+        <Link to="destination" params={{ id, view: 'access' }}>
+          Public keys
+        </Link>
+      </p>
+      <ProblemNote problem={rotate.problem ?? end.problem} />
+      <p role="status">
+        {typeof publicKey === 'string' ? (
+          <>
+            The new public key is <span class="mono">{publicKey}</span>.
+          </>
+        ) : end.done === undefined ? (
+          ''
+        ) : (
+          'The old key has ended.'
+        )}
+      </p>
+      {keys > 1 ? (
+        <Button onClick={() => void end.run()} isBusy={end.isBusy} tone="danger">
+          End the old key
+        </Button>
+      ) : (
+        <Button onClick={() => void rotate.run()} isBusy={rotate.isBusy}>
+          {keys === 0 ? 'Make a key' : 'Make a new key'}
+        </Button>
+      )}
+    </>
   )
 }
 
@@ -33,10 +83,11 @@ function Rotation({ destination, endsAt }: { destination: Destination; endsAt: s
   const rotate = useAct(() =>
     api.rotateSecret(
       destination.id,
+      'secret',
       hours.value === '' ? undefined : new Date(Date.now() + Number(hours.value) * 3_600_000).toISOString(),
     ),
   )
-  const end = useAct(() => api.endOldSecret(destination.id))
+  const end = useAct(() => api.endOldSecret(destination.id, 'secret'))
   const isSigned = destination.sharedSecret !== undefined
   const hasTwo = destination.nextSharedSecret !== undefined
   return (

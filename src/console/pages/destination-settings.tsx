@@ -7,8 +7,8 @@ import { go, urlOf } from '../data/route.ts'
 import { may } from '../data/session.ts'
 import type { Destination } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
-import { type DestinationEditor, type Present, useEditor } from '../parts/destination-editor.ts'
-import { DestinationForm } from '../parts/destination-form.tsx'
+import { type DestinationEditor, type Present, useEditor } from '../editor/destination-editor.ts'
+import { DestinationForm } from '../editor/destination-form.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Difference } from '../parts/difference.tsx'
 import { Button, Field } from '../parts/form.tsx'
@@ -16,21 +16,21 @@ import { Part } from '../parts/page.tsx'
 import { NotYet, ProblemNote } from '../parts/problem.tsx'
 
 /** The settings of a destination. Who may not change them sees them as JSON. */
-export function DestinationSettings({ id }: { id: string }) {
+export function DestinationSettings({ id, hookIds }: { id: string; hookIds: readonly string[] }) {
   const { asked } = useAsk(`settings-${id}`, (reading) => api.readDestination(id, reading))
   const { value, version } = asked.value
   if (value === undefined || version === undefined) return <NotYet asked={asked.value} />
   if (!may('admin', 'edit_url')) return <pre>{JSON.stringify(value.destination, null, 2)}</pre>
   return (
     <>
-      <Editor key={id} loaded={value.destination} version={version} />
+      <Editor key={id} present={{ loaded: value.destination, version }} hookIds={hookIds} />
       {may('admin') ? <Removal id={id} version={version} /> : null}
     </>
   )
 }
 
-function Editor({ loaded, version }: Present) {
-  const editor = useEditor({ loaded, version })
+function Editor({ present, hookIds }: { present: Present; hookIds: readonly string[] }) {
+  const editor = useEditor(present, hookIds)
   const { save, isChecked, theirs, base } = editor
   return (
     <Part
@@ -54,7 +54,7 @@ function Editor({ loaded, version }: Present) {
       </Button>
       {isChecked.value ? (
         <Confirm
-          fields={differenceOf(base.value.loaded, editor.edited())}
+          fields={editor.difference()}
           problem={save.problem}
           isBusy={save.isBusy}
           onSave={() => void editor.commit()}

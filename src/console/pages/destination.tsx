@@ -8,6 +8,7 @@ import { Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
 import { Ago } from '../parts/time.tsx'
+import { DestinationAccess } from './destination-access.tsx'
 import { DestinationActions } from './destination-actions.tsx'
 import { DestinationAttempts } from './destination-attempts.tsx'
 import { DestinationHistory } from './destination-history.tsx'
@@ -18,6 +19,7 @@ import { DestinationSettings } from './destination-settings.tsx'
 const views = [
   { value: 'overview', name: 'Overview' },
   { value: 'attempts', name: 'Attempts' },
+  { value: 'access', name: 'Logins and keys' },
   { value: 'settings', name: 'Settings' },
   { value: 'secret', name: 'Secret' },
   { value: 'history', name: 'History' },
@@ -70,7 +72,10 @@ export function DestinationPage() {
           </nav>
           {view === 'overview' ? <DestinationOverview health={health} /> : null}
           {view === 'attempts' ? <DestinationAttempts id={id} /> : null}
-          {view === 'settings' ? <DestinationSettings key={id} id={id} /> : null}
+          {view === 'access' ? <DestinationAccess health={health} /> : null}
+          {view === 'settings' ? (
+            <DestinationSettings key={id} id={id} hookIds={health.hooks.map((hook) => hook.id)} />
+          ) : null}
           {view === 'secret' ? (
             <DestinationSecret key={id} id={id} endsAt={health.health.secretEndsAt} />
           ) : null}

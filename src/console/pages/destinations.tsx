@@ -4,6 +4,7 @@ import { type Asked, useAsk } from '../data/asking.ts'
 import { count, duration } from '../data/format.ts'
 import { route, setParams } from '../data/route.ts'
 import { may } from '../data/session.ts'
+import { useSettled } from '../data/settled.ts'
 import type { BulkOrder, GroupedStats, ListedDestination } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
 import { Choice, Field } from '../parts/form.tsx'
@@ -41,9 +42,9 @@ export function DestinationsPage() {
   const { params } = route.value
   const given = (name: string): string => params.get(name) ?? ''
   const sort: 'id' | 'worst' = given('sort') === 'id' ? 'id' : 'worst'
-  const label = given('label')
+  const [search, label] = [useSettled(given('search')), useSettled(given('label'))]
   const query = {
-    search: given('search'),
+    search,
     state: states.find(({ value }) => value === given('state'))?.value ?? '',
     // Half a label isn't one yet.
     label: /^[^=]+=.+$/.test(label) ? label : '',

@@ -26,7 +26,7 @@ export function FindPage() {
 }
 
 function Found({ q }: { q: string }) {
-  const { asked: message } = useAsk(`message-${q}`, (reading) => api.readMessage(q, reading))
+  const { asked: message } = useAsk(`message-${q}`, (reading) => api.readMessage(q, reading), 5_000)
   const { asked: list } = useAsk(`search-${q}`, (reading) =>
     api.listDestinations({ search: hostOf(q), limit: 20 }, reading),
   )
@@ -38,7 +38,9 @@ function Found({ q }: { q: string }) {
         {hasNoMessage ? (
           <Empty title="The delivery log has no message with this id.">
             It may be older than the log, or still be in its source. Or search for it as a{' '}
-            <a href={urlOf('find', { user: q })}>user</a>: this is written to the audit trail.
+            <a href={urlOf('find', { user: q })}>user</a>, or as a{' '}
+            <a href={urlOf('find', { value: q, hours: '168' })}>value</a> such as an order number: this is
+            written to the audit trail.
           </Empty>
         ) : (
           <NotYet asked={message.value} />
@@ -104,7 +106,7 @@ const kinds = [
   { value: 'filtered', name: 'Filtered' },
 ] as const
 
-const conditions = ['destination', 'source', 'user', 'reason', 'status'] as const
+const conditions = ['destination', 'source', 'user', 'value', 'reason', 'status'] as const
 
 function LogSearchPart() {
   const { params } = route.value
@@ -134,11 +136,18 @@ function LogSearchPart() {
   )
 }
 
+const titles: Readonly<Partial<Record<(typeof conditions)[number], string>>> = {
+  user: 'A search by user is written to the audit trail',
+  value:
+    'The value of a field that attempts.index names, such as an order number. The search is written to the audit trail',
+}
+
 function ConditionFields({ given }: { given: (name: string) => string }) {
   const names = {
     destination: 'Destination',
     source: 'Source',
     user: 'User id',
+    value: 'Value',
     reason: 'Reason',
     status: 'Status',
   }
@@ -154,7 +163,7 @@ function ConditionFields({ given }: { given: (name: string) => string }) {
             spellcheck={false}
             autocomplete="off"
             {...(name === 'status' ? { inputMode: 'numeric' as const, pattern: '[0-9]{3}' } : {})}
-            {...(name === 'user' ? { title: 'A search by user is written to the audit trail' } : {})}
+            {...(name in titles ? { title: titles[name] } : {})}
           />
         </div>
       ))}
@@ -176,6 +185,7 @@ function searchOf({ given, hours, what }: Given): api.LogSearch & { hours: strin
     destination: text('destination'),
     source: text('source'),
     user: text('user'),
+    value: text('value'),
     reason: text('reason'),
     status: text('status') === undefined ? undefined : Number(given('status')),
     ...(what === 'failed' ? { isFailed: true } : {}),

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
-import { destinationOf, draftOf, noDestination } from '../data/draft.ts'
+import { destinationOf, draftOf, noDestination } from '../editor/draft.ts'
 import { go, urlOf } from '../data/route.ts'
 import { known } from '../data/session.ts'
 import { useAct } from '../parts/act.tsx'
-import { DestinationForm } from '../parts/destination-form.tsx'
+import { DestinationForm } from '../editor/destination-form.tsx'
 import { Page } from '../parts/page.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 
@@ -13,7 +13,11 @@ export function NewDestinationPage() {
   const { asked } = useAsk('sources', api.listSources)
   const sources = (asked.value.value?.sources ?? []).map(({ id }) => id)
   const typed = useSignal<ReturnType<typeof draftOf> | undefined>(undefined)
-  const draft = typed.value ?? firstDraft(sources)
+  const hasChosenSources = useSignal(false)
+  const first = firstDraft(sources)
+  const present = typed.value ?? first
+  // The sources may come when somebody is typing already.
+  const draft = hasChosenSources.value ? present : { ...present, sources: first.sources }
   const add = useAct(
     () => api.putDestination(destinationOf(draft), { version: undefined, isDryRun: false }),
     { isReading: true },
@@ -35,6 +39,7 @@ export function NewDestinationPage() {
           isNew
           sources={sources}
           onChange={(next) => {
+            if (next.sources !== draft.sources) hasChosenSources.value = true
             typed.value = next
           }}
         />

@@ -66,7 +66,7 @@ function WholePicture({ minutes }: Minutes) {
   return (
     <>
       <NotYet asked={asked.value} />
-      <dl class="figures">
+      <dl class="figures many">
         <RequestFigures minutes={minutes} />
         {status === undefined ? null : <StatusFigures status={status} />}
       </dl>

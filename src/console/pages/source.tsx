@@ -2,12 +2,15 @@ import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
+import { gatewayUrl } from '../data/gateway.ts'
+import { readJson } from '../data/json.ts'
 import { useLive } from '../data/live.ts'
 import { route } from '../data/route.ts'
 import { seesContent } from '../data/session.ts'
 import type { Source, SourceEvents } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
-import { Button, Choice, Field } from '../parts/form.tsx'
+import { Button, Choice } from '../parts/form.tsx'
+import { GatewayField } from '../parts/gateway-field.tsx'
 import { Link, MessageLink } from '../parts/link.tsx'
 import { Page, Part } from '../parts/page.tsx'
 import { NotYet, ProblemNote } from '../parts/problem.tsx'
@@ -81,9 +84,8 @@ function Keys({ source }: { source: Source }) {
 
 function Snippets({ source }: { source: Source }) {
   const client = useSignal<Client>('curl')
-  const url = useSignal(`${location.protocol}//${location.hostname}:8080`)
   const [key = 'WRITE_KEY'] = source.writeKeys ?? []
-  const text = snippetOf(client.value, { url: url.value, key })
+  const text = snippetOf(client.value, { url: gatewayUrl.value, key })
   return (
     <Part title="Send to it">
       <div class="filters">
@@ -95,14 +97,7 @@ function Snippets({ source }: { source: Source }) {
             client.value = value
           }}
         />
-        <Field
-          label="URL of the gateway"
-          value={url.value}
-          isMono
-          onInput={(value) => {
-            url.value = value
-          }}
-        />
+        <GatewayField />
       </div>
       <Copied text={text} />
     </Part>
@@ -171,13 +166,7 @@ function EventName({ body }: { body: string | null }) {
 
 /** Reads what a message is called. Producers write what they like, so nothing need be there. */
 function namesOf(body: string | null) {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(body ?? '')
-  } catch {
-    parsed = undefined
-  }
-  const given: Readonly<Record<string, unknown>> = Object(parsed)
+  const given: Readonly<Record<string, unknown>> = Object(readJson(body ?? ''))
   const text = (name: string): string | undefined => {
     const value = given[name]
     return typeof value === 'string' && value !== '' ? value : undefined

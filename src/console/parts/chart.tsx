@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { localClock } from '../data/format.ts'
 import { theme } from '../data/theme.ts'
@@ -20,18 +20,35 @@ type Props = {
   write: (value: number) => string
 }
 
+/**
+ * Leaves out the last time if it isn't over: what it has so far would look like a fall. It stays if nothing
+ * came before it, so that the first request is seen at once.
+ */
+function withoutRunning({ times, lines }: Pick<Props, 'times' | 'lines'>): Pick<Props, 'times' | 'lines'> {
+  const hasMore = lines.some(({ values }) => values.slice(0, -1).some((value) => (value ?? 0) > 0))
+  if (!hasMore) return { times, lines }
+  return {
+    times: times.slice(0, -1),
+    lines: lines.map((line) => ({ ...line, values: line.values.slice(0, -1) })),
+  }
+}
+
 const heightPx = 150
 
-/** A chart over time. The table below it has the same figures for people who can't see it. */
+/**
+ * A chart over time, whose last time is now. The table below it has the same figures for people who can't see
+ * it.
+ */
 export function Chart({ title, times, lines, write }: Props) {
   const place = useRef<HTMLDivElement>(null)
   const chosen = theme.value
+  const shown = useMemo(() => withoutRunning({ times, lines }), [times, lines])
   useEffect(() => {
     const box = place.current
     if (box === null) return
     const plot = new uPlot(
-      optionsOf({ title, times, lines, write }, box.clientWidth),
-      [[...times], ...lines.map(({ values }) => [...values])],
+      optionsOf({ lines, write }, box.clientWidth),
+      [[...shown.times], ...shown.lines.map(({ values }) => [...values])],
       box,
     )
     const resized = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: heightPx }))
@@ -40,7 +57,7 @@ export function Chart({ title, times, lines, write }: Props) {
       resized.disconnect()
       plot.destroy()
     }
-  }, [times, lines, chosen])
+  }, [shown, chosen])
   return (
     <figure class="chart">
       <figcaption>
@@ -53,12 +70,12 @@ export function Chart({ title, times, lines, write }: Props) {
           ))}
         </span>
       </figcaption>
-      <div ref={place} role="img" aria-label={summaryOf({ title, times, lines, write })} />
+      <div ref={place} role="img" aria-label={summaryOf({ title, lines: shown.lines, write })} />
     </figure>
   )
 }
 
-function summaryOf({ title, lines, write }: Props): string {
+function summaryOf({ title, lines, write }: Omit<Props, 'times'>): string {
   const last = lines.map(({ name, values }) => {
     const value = values.at(-1)
     return `${name} ${value === null || value === undefined ? 'unknown' : write(value)}`
@@ -66,7 +83,7 @@ function summaryOf({ title, lines, write }: Props): string {
   return `${title}. At the end: ${last.join(', ')}`
 }
 
-function optionsOf({ lines, write }: Props, width: number): uPlot.Options {
+function optionsOf({ lines, write }: Pick<Props, 'lines' | 'write'>, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
   const axis = {
@@ -78,12 +95,14 @@ function optionsOf({ lines, write }: Props, width: number): uPlot.Options {
   return {
     width: Math.max(200, width),
     height: heightPx,
+    padding: [8, 16, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 5 } },
     scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } },
     axes: [
       {
         ...axis,
+        size: 26,
         values: (_, ticks) => ticks.map((tick) => localClock(new Date(tick * 1000)).slice(0, 5)),
       },
       { ...axis, size: 62, values: (_, ticks) => ticks.map((tick) => write(tick)) },

@@ -38,8 +38,13 @@ function whyNone({ events }: MessageContent, body: string | null): string {
   return note === null || note === undefined ? 'Kafka no longer has the message.' : `${note}.`
 }
 
-function RequestSide({ request: { hook, method, origin, headers }, body }: RequestProps) {
-  const head = [`${method} ${origin}/…`, ...headers.map(({ name, value }) => `${name}: ${value ?? '…'}`)]
+function RequestSide({ request, body: ofMessage }: RequestProps) {
+  const { hook, method, origin, path, isBatched, headers } = request
+  const body = request.body ?? ofMessage
+  const head = [
+    `${method} ${origin}/…${path}`,
+    ...headers.map(({ name, value }) => `${name}: ${value ?? '…'}`),
+  ]
   return (
     <section aria-label={`Request to ${hook}`}>
       <h3>
@@ -47,8 +52,12 @@ function RequestSide({ request: { hook, method, origin, headers }, body }: Reque
       </h3>
       <pre tabIndex={0}>{[...head, '', body].join('\n')}</pre>
       <p class="hint">
-        The body is as it was sent. The headers are those of the catalog now; … stands for what may be secret,
-        or differs in each try.
+        {isBatched
+          ? 'The message was one entry of the body of a batch.'
+          : request.body === null
+            ? 'The body is as it was sent.'
+            : 'The body is what the mapping of now makes of the message.'}{' '}
+        The headers are those of the catalog now; … stands for what may be secret, or differs in each try.
       </p>
     </section>
   )
@@ -87,7 +96,8 @@ type RequestProps = { request: MessageRequest; body: string }
 
 /** What is needed to compute the signature by hand, and to compare it with that which the endpoint got. */
 function SignatureCheck({ request, body }: RequestProps) {
-  const checks = checksOf(request, body)
+  // A batch is signed as a whole.
+  const checks = request.isBatched ? [] : checksOf(request, request.body ?? body)
   if (checks.length === 0) return null
   return (
     <details>

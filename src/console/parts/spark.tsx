@@ -19,7 +19,8 @@ export function Spark({ succeeded, failed }: { succeeded: readonly number[]; fai
         const lost = failed[at] ?? 0
         if (value + lost === 0) return null
         const badHeight = lost === 0 ? 0 : Math.max(1.5, (lost / most) * height)
-        const goodHeight = value === 0 ? 0 : Math.max(1, (value / most) * height - badHeight / 2)
+        const goodHeight =
+          value === 0 ? 0 : Math.max(1, Math.min((value / most) * height, height - badHeight))
         const x = at * width
         return (
           <g key={at}>

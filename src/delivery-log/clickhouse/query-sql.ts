@@ -120,12 +120,12 @@ const sameColumns = ['destination', 'source', 'hook', 'outcome', 'reason', 'job'
 
 function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
   const where = new Conditions()
-  const { destinations, messageId, user, status, kinds, onlyFailed } = filter
+  const { destinations, messageId, user, value, status, kinds, onlyFailed } = filter
   const time = timeSql(filter)
   for (const one of time.sql) where.add(one, time.params)
   for (const name of sameColumns) {
-    const value = filter[name]
-    if (value !== undefined) where.add(`${name} = {${name}:String}`, { [name]: value })
+    const wanted = filter[name]
+    if (wanted !== undefined) where.add(`${name} = {${name}:String}`, { [name]: wanted })
   }
   if (destinations !== undefined) where.add('destination IN {destinations:Array(String)}', { destinations })
   if (messageId !== undefined) where.add('message_id = {messageId:String}', { messageId })
@@ -139,6 +139,9 @@ function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
         : hashSql('user', '{user:String}')
       : hashSql('message', '{messageId:String}')
   if (hash !== undefined) where.add(keysSql(tables, hash, time.sql))
+  if (value !== undefined) {
+    where.add(keysSql(tables, '{value:UInt64}', time.sql), { value: Number.parseInt(value, 16) })
+  }
   return where
 }
 

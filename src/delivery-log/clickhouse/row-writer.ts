@@ -1,4 +1,5 @@
 import { type BlockReader, kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
+import { userHashBytes } from '../log-record.ts'
 
 const initialBytes = 256 * 1024
 /** An upper limit on the bytes of a row without its texts. */
@@ -26,10 +27,7 @@ export class RowWriter {
   /**
    * Adds the reader's current record as a row. The record has the index `number` in the block at `offset`.
    */
-  add(
-    reader: BlockReader,
-    { atMs, unit, offset, number }: { atMs: number; unit: number; offset: number; number: number },
-  ): void {
+  add(reader: BlockReader, { atMs, unit, offset, number }: RowAt): void {
     this.#makeRoom(reader)
     this.rows++
     this.#text(reader.destination)
@@ -112,6 +110,45 @@ export class RowWriter {
     this.#length(end - start)
     this.#at += from.copy(this.#bytes, this.#at, start, end)
   }
+}
+
+/** The place of a row: its time, the block of the topic in which it came, and its index in that block. */
+export type RowAt = {
+  readonly atMs: number
+  readonly unit: number
+  readonly offset: number
+  readonly number: number
+}
+
+/**
+ * Encodes rows of the table of keys for the indexed values of a record, in RowBinary and in the order of
+ * `keyColumns`. The hash of a value is a number of 48 bits, as the log has it. Those of messages and users
+ * are made by ClickHouse, and have 64 bits.
+ */
+export function keyRows(
+  { bytes, destination, valuesAt, valuesEnd }: BlockReader,
+  { atMs, unit, offset, number }: RowAt,
+): Buffer {
+  const rows: Buffer[] = []
+  const name = Buffer.from(destination)
+  for (let at = valuesAt; at < valuesEnd; at += userHashBytes) {
+    const head = Buffer.alloc(8)
+    head.writeUIntLE(bytes.readUIntBE(at, userHashBytes), 0, userHashBytes)
+    const tail = Buffer.alloc(24)
+    tail.writeBigInt64LE(BigInt(atMs), 0)
+    tail.writeUInt32LE(unit, 8)
+    tail.writeBigUInt64LE(BigInt(offset), 12)
+    tail.writeUInt32LE(number, 20)
+    rows.push(head, lengthOf(name.length), name, tail)
+  }
+  return Buffer.concat(rows)
+}
+
+function lengthOf(value: number): Buffer {
+  const bytes: number[] = []
+  let left = value
+  for (; left > 0x7f; left >>>= 7) bytes.push((left & 0x7f) | 0x80)
+  return Buffer.from([...bytes, left])
 }
 
 /** A row of the table of positions: the position in one partition of the topic. */

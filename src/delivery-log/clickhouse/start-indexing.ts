@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BlockReader } from '../block-reader.ts'
 import { believedMs, type Indexing, type IndexingEvents, type TopicBlock } from '../indexing.ts'
 import type { ClickHouse } from './connect-clickhouse.ts'
-import { positionRows, RowWriter } from './row-writer.ts'
-import { columns, quoted, type Tables } from './tables.ts'
+import { keyRows, positionRows, RowWriter } from './row-writer.ts'
+import { columns, keyColumns, quoted, type Tables } from './tables.ts'
 
 export type ClickHouseIndexingOptions = IndexingEvents & {
   readonly clickHouse: ClickHouse
@@ -35,6 +35,8 @@ const stopWithinMs = 5_000
 /** Rows that are inserted together, with the positions in the topic after these rows. */
 type Batch = {
   readonly rows: RowWriter
+  /** Rows of the table of keys for indexed values. */
+  readonly keys: Buffer[]
   readonly next: Map<number, number>
   bytes: number
   unreadable: number
@@ -119,8 +121,10 @@ class Inserting implements Indexing {
       if (reader.open(Buffer.from(value.buffer, value.byteOffset, value.length))) {
         for (let number = 0; reader.next(); number++) {
           const atMs = believedMs(reader.atMs, timestampMs)
+          const at = { atMs, unit: partition, offset, number }
           if (atMs < keptFromMs) batch.expired++
-          else batch.rows.add(reader, { atMs, unit: partition, offset, number })
+          else batch.rows.add(reader, at)
+          if (atMs >= keptFromMs && reader.valuesEnd > reader.valuesAt) batch.keys.push(keyRows(reader, at))
         }
       } else batch.unreadable++
     } catch (error) {
@@ -169,10 +173,15 @@ class Inserting implements Indexing {
     if (this.#filling.rows.rows >= insertRows) this.#insert()
   }
 
-  async #insertOnce({ rows, next }: Batch): Promise<void> {
+  async #insertOnce({ rows, keys, next }: Batch): Promise<void> {
     const { clickHouse, tables } = this.#options
     const names = columns.map(([name]) => name).join(', ')
     if (rows.rows > 0) await clickHouse.insert(`${quoted(tables, tables.attempts)} (${names})`, rows.bytes)
+    if (keys.length > 0)
+      await clickHouse.insert(
+        `${quoted(tables, tables.keys)} (${keyColumns.join(', ')})`,
+        Buffer.concat(keys),
+      )
     const writtenAtMs = Date.now()
     const written = [...next].map(([partition, to]) => ({
       partition,
@@ -186,11 +195,12 @@ class Inserting implements Indexing {
 }
 
 function newBatch(): Batch {
-  return { rows: new RowWriter(), next: new Map(), bytes: 0, unreadable: 0, expired: 0 }
+  return { rows: new RowWriter(), keys: [], next: new Map(), bytes: 0, unreadable: 0, expired: 0 }
 }
 
 function clear(batch: Batch): void {
   batch.rows.clear()
+  batch.keys.length = 0
   batch.next.clear()
   batch.bytes = 0
   batch.unreadable = 0

@@ -4,7 +4,7 @@ export type Tables = {
   readonly database: string
   /** The table with a row for each record of the delivery log. */
   readonly attempts: string
-  /** The table of keys, which says where the rows of a message or a user are. */
+  /** The table of keys, which says where the rows of a message, a user or an indexed value are. */
   readonly keys: string
   /** The view that fills the table of keys. */
   readonly keysView: string
@@ -146,6 +146,9 @@ SELECT
   destination, ${rowKey.join(', ')}
 FROM ${quoted(tables, tables.attempts)}`
 }
+
+/** The columns of a row of the table of keys, in the order in which rows are written. */
+export const keyColumns = ['hash', 'destination', ...rowKey] as const
 
 /** Returns the SQL expression for the hash by which the rows of a message or a user are found. */
 export function hashSql(what: 'message' | 'user', value: string): string {

@@ -93,9 +93,14 @@ export function hashOf(text: string): number {
   return (low & 0x7fff) * 2 ** 32 + (high >>> 0)
 }
 
-/** Returns a user's hash as a number of 47 bits. The highest bit of the hash is left out. */
-export function userNumber(bytes: Buffer, at: number): number {
+/** Returns the hash of a user or value as a number of 47 bits. The highest bit of the hash is left out. */
+export function hashNumber(bytes: Buffer, at: number): number {
   return bytes.readUIntBE(at, userHashBytes) % 2 ** 47
+}
+
+/** Returns the number that `hashNumber` returns for a hash of 12 hex digits. */
+export function numberOfHex(hash: string): number {
+  return Number.parseInt(hash, 16) % 2 ** 47
 }
 
 /** The fields of a row that are neither in its id nor in its shape (a row of the table `shapes`). */

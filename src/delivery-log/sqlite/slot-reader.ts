@@ -2,7 +2,17 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
 import type { LogFilter } from '../log-query.ts'
 import { dueMsOf, logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
-import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, stepSql, readDetail, slotMs } from './row.ts'
+import {
+  atMsOf,
+  bucketIn,
+  bucketSql,
+  firstIdAt,
+  hashOf,
+  numberOfHex,
+  readDetail,
+  slotMs,
+  stepSql,
+} from './row.ts'
 
 /**
  * A range of rows of a slot, which is the file of one hour. The ids of these rows are at least `from` and
@@ -83,10 +93,26 @@ export class SlotReader {
 
   /** Finds the rows that match a filter, newest first. */
   find(filter: LogFilter, range: IdRange, limit: number): Found[] {
-    if (filter.messageId !== undefined) return this.#ofMessage(filter.messageId, filter, range, limit)
+    const { messageId, value, user } = filter
+    if (messageId !== undefined && value === undefined)
+      return this.#ofMessage(messageId, filter, range, limit)
     const shapes = this.#shapesOf(filter)
     if (shapes?.length === 0) return []
-    if (filter.user !== undefined) return this.#ofUser(filter.user, shapes, range, limit)
+    if (value !== undefined)
+      return this.#ofHash('SELECT id FROM k WHERE h = ?', value, {
+        shapes,
+        range,
+        limit,
+        isWanted: ({ record }) =>
+          (user ?? record.user) === record.user && (messageId ?? record.messageId) === record.messageId,
+      })
+    if (user !== undefined)
+      return this.#ofHash('SELECT id FROM u WHERE h = ?', user, {
+        shapes,
+        range,
+        limit,
+        isWanted: ({ record }) => record.user === user,
+      })
     if (shapes === undefined || shapes.length > manyShapes) return this.#inTime(shapes, range, limit)
     const ids = shapes.flatMap((shape) =>
       this.#idsOf('SELECT id FROM r INDEXED BY rs WHERE s = ?', shape, range, limit),
@@ -99,7 +125,8 @@ export class SlotReader {
    * counts them by the bucket of the duration. `minutes`: how many minutes are counted together.
    */
   count(filter: LogFilter, range: IdRange, withDuration: boolean, minutes = 1): Counted[] {
-    if (filter.messageId !== undefined || filter.user !== undefined) return this.#countFound(filter, range)
+    if (filter.messageId !== undefined || filter.user !== undefined || filter.value !== undefined)
+      return this.#countFound(filter, range)
     const shapes = this.#shapesOf(filter)
     if (shapes?.length === 0) return []
     const bucket = withDuration ? bucketSql('id') : '0'
@@ -172,12 +199,27 @@ export class SlotReader {
     return found
   }
 
-  #ofUser(user: string, shapes: number[] | undefined, range: IdRange, limit: number): Found[] {
-    const number = Number.parseInt(user, 16) % 2 ** 47
+  /** Finds the rows of a user or a value by its hash. */
+  #ofHash(
+    select: string,
+    hash: string,
+    {
+      shapes,
+      range,
+      limit,
+      isWanted,
+    }: {
+      shapes: number[] | undefined
+      range: IdRange
+      limit: number
+      isWanted: (found: Found) => boolean
+    },
+  ): Found[] {
+    const number = numberOfHex(hash)
     const found: Found[] = []
     for (let { before } = range; found.length < limit;) {
-      const ids = this.#idsOf('SELECT id FROM u WHERE h = ?', number, { from: range.from, before }, limit)
-      found.push(...this.#rowsOf(ids, shapes).filter(({ record }) => record.user === user))
+      const ids = this.#idsOf(select, number, { from: range.from, before }, limit)
+      found.push(...this.#rowsOf(ids, shapes).filter(isWanted))
       if (ids.length < limit) break
       before = ids.at(-1) ?? 0
     }

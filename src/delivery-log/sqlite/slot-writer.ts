@@ -1,13 +1,15 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import type { BlockReader } from '../block-reader.ts'
-import { bucketOf, DetailWriter, hashOf, idOf, stepOf, userNumber } from './row.ts'
+import { userHashBytes } from '../log-record.ts'
+import { bucketOf, DetailWriter, hashNumber, hashOf, idOf, stepOf } from './row.ts'
 
 /**
  * The tables of a slot. `r`: the records, whose ids begin with their times. `shapes`: combinations of values
  * that many records share. Each combination (a shape) is stored once, and a record has the number of its
  * shape. With the index `rs`, the records of a shape are found in the order of time. The records of a
  * destination, hook, outcome or reason are found by their shapes. `m` and `u`: the ids of records by message
- * and by user. `w`: the records that stand for several deliveries. `positions`: the positions in the topic up
+ * and by user. `k`: the ids of records by an indexed value of their message. `w`: the records that stand for
+ * several deliveries. `positions`: the positions in the topic up
  * to which this file has all of its records.
  */
 const tables = `
@@ -24,6 +26,7 @@ const tables = `
   CREATE INDEX IF NOT EXISTS rs ON r (s);
   CREATE TABLE IF NOT EXISTS m (h INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (h, id)) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS u (h INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (h, id)) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS k (h INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (h, id)) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS w (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, generation INTEGER NOT NULL, next INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS rows (one INTEGER PRIMARY KEY, n INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
@@ -63,8 +66,10 @@ type Pending = {
   weight: number
   message: number
   user: number
+  values: readonly number[]
 }
 
+const noValues: readonly number[] = []
 const noUser = -1
 /**
  * Limit on the shapes (rows of the table `shapes`) that are kept in memory. When one more shape comes, all
@@ -83,7 +88,10 @@ export class SlotWriter {
   #lastShape = 0
   #sequence = 0
   #hasBegun = false
-  readonly #insert: Record<'row' | 'message' | 'user' | 'weight' | 'position' | 'rows', StatementSync>
+  readonly #insert: Record<
+    'row' | 'message' | 'user' | 'value' | 'weight' | 'position' | 'rows',
+    StatementSync
+  >
   readonly #insertShape: StatementSync
   lastUsedMs = 0
 
@@ -96,6 +104,7 @@ export class SlotWriter {
       row: prepare('INSERT OR IGNORE INTO r VALUES (?, ?, ?)'),
       message: prepare('INSERT INTO m VALUES (?, ?)'),
       user: prepare('INSERT INTO u VALUES (?, ?)'),
+      value: prepare('INSERT OR IGNORE INTO k VALUES (?, ?)'),
       weight: prepare('INSERT INTO w VALUES (?, ?)'),
       position: prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?)'),
       rows: prepare(
@@ -152,7 +161,8 @@ export class SlotWriter {
       end: this.#details.at,
       weight: reader.weight,
       message: reader.messageId === '' ? -1 : hashOf(reader.messageId),
-      user: reader.userEnd > reader.userAt ? userNumber(reader.bytes, reader.userAt) : noUser,
+      user: reader.userEnd > reader.userAt ? hashNumber(reader.bytes, reader.userAt) : noUser,
+      values: valuesIn(reader),
     })
   }
 
@@ -192,7 +202,7 @@ export class SlotWriter {
   }
 
   #write(rows: Pending[]): void {
-    const { row, message, user, weight, rows: counted } = this.#insert
+    const { row, message, user, value, weight, rows: counted } = this.#insert
     // Rows are sorted in the order of their B-tree, so that the next row is mostly on the same page.
     rows.sort((a, b) => a.id - b.id)
     const { bytes } = this.#details
@@ -208,6 +218,7 @@ export class SlotWriter {
     for (const one of rows) if (one.message >= 0) message.run(one.message, one.id)
     rows.sort((a, b) => a.user - b.user || a.id - b.id)
     for (const one of rows) if (one.user !== noUser) user.run(one.user, one.id)
+    for (const { values, id } of rows) for (const one of values) value.run(one, id)
     counted.run(rows.length, last)
   }
 
@@ -236,6 +247,13 @@ export class SlotWriter {
     this.#shapes.set(key, shape)
     return shape
   }
+}
+
+function valuesIn({ bytes, valuesAt, valuesEnd }: BlockReader): readonly number[] {
+  if (valuesEnd === valuesAt) return noValues
+  const values: number[] = []
+  for (let at = valuesAt; at < valuesEnd; at += userHashBytes) values.push(hashNumber(bytes, at))
+  return values
 }
 
 function keyOf(one: BlockReader): string {

@@ -122,6 +122,18 @@ export class Lane<D extends { readonly bytes: number }> {
     return this.#length >= maxMessages || this.#bytes >= maxBytes
   }
 
+  /**
+   * About how many deliveries leave together: as many of those that wait as a batch has room for, by their
+   * average size.
+   */
+  get perBatch(): number {
+    if (this.#batch === undefined) return 1
+    const { maxMessages, maxBytes } = this.#batch
+    if (this.#length === 0) return maxMessages
+    const fitting = Math.floor((maxBytes * this.#length) / this.#bytes)
+    return Math.max(1, Math.min(maxMessages, fitting))
+  }
+
   get isIdle(): boolean {
     return this.#length === 0 && this.inFlight === 0 && this.place === 'nowhere'
   }

@@ -83,6 +83,8 @@ export type Lanes<D extends LaneItem<D>> = {
   /** Returns the lanes in which a delivery has waited for `leastMs` milliseconds or longer. */
   waiting(leastMs: number): Iterable<WaitingLane<D>>
   queuedIn(laneKey: string): number
+  /** About how many deliveries leave a lane together. `undefined`: there is no such lane at present. */
+  perBatch(laneKey: string): number | undefined
   /** The lanes with a rate limit and a waiting delivery, by their keys. */
   rated(): Iterable<string>
   /** Returns true if a lane has no waiting delivery, and has not used its rate lately. */

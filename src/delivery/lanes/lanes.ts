@@ -84,6 +84,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return this.#lanes.get(laneKey)?.length ?? 0
   }
 
+  perBatch(laneKey: string): number | undefined {
+    return this.#lanes.get(laneKey)?.perBatch
+  }
+
   *rated(): Generator<string> {
     for (const lane of this.#waiting) if (lane.bucket !== undefined && lane.length > 0) yield lane.key
   }

@@ -44,6 +44,9 @@ const longestAskedMs = 5 * 60_000
  */
 const leastReplacedMs = 10_000
 
+const endedEarly =
+  'the tokens have ended when they arrive: let the token endpoint answer sooner, or give a longer expires_in'
+
 type Failure = { readonly problem: string; readonly sinceMs: number; readonly tries: number; nextMs: number }
 
 /**
@@ -72,7 +75,7 @@ export class TokenLogin {
       this.#askIfDue(nowMs)
       return undefined
     }
-    if (nowMs >= token.endsMs - this.#part(token, renewedShare, mostRenewedMs)) this.#askIfDue(nowMs)
+    if (nowMs >= token.endsMs - partOf(token, this.#gotMs, renewedShare, mostRenewedMs)) this.#askIfDue(nowMs)
     return token.value
   }
 
@@ -126,11 +129,7 @@ export class TokenLogin {
 
   #isUsable(nowMs: number): boolean {
     const token = this.#token
-    return token !== undefined && nowMs < token.endsMs - this.#part(token, sparedShare, mostSparedMs)
-  }
-
-  #part({ endsMs }: Token, share: number, mostMs: number): number {
-    return Math.min(mostMs, (endsMs - this.#gotMs) * share)
+    return token !== undefined && nowMs < usedUntilMs(token, this.#gotMs)
   }
 
   #askIfDue(nowMs: number): void {
@@ -142,19 +141,38 @@ export class TokenLogin {
 
   async #ask(askedMs: number): Promise<void> {
     const result = await this.#options.ask(askedMs)
+    if (!result.ok) this.#failed(result.problem, result.afterMs)
+    else if (!this.#take(result.token, askedMs)) this.#failed(endedEarly, 0)
+  }
+
+  /** Returns false if the token has ended already: without a pause, such tokens would be asked for endlessly.
+   */
+  #take(token: Token, askedMs: number): boolean {
+    if (this.#options.now() >= usedUntilMs(token, askedMs)) return false
+    this.#token = token
+    this.#gotMs = askedMs
+    this.#isProven = false
+    this.#failure = undefined
+    this.#options.onAsked({ problem: undefined, isKept: false })
+    return true
+  }
+
+  #failed(problem: string, afterMs: number): void {
     const nowMs = this.#options.now()
-    if (result.ok) {
-      this.#token = result.token
-      this.#gotMs = askedMs
-      this.#isProven = false
-      this.#failure = undefined
-      this.#options.onAsked({ problem: undefined, isKept: false })
-      return
-    }
     const { tries, sinceMs } = this.#failure ?? { tries: 0, sinceMs: this.#token?.endsMs ?? nowMs }
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** tries) * (0.8 + 0.4 * Math.random())
-    const nextMs = nowMs + Math.max(pauseMs, Math.min(result.afterMs, longestAskedMs))
-    this.#failure = { problem: result.problem, sinceMs, tries: tries + 1, nextMs }
-    this.#options.onAsked({ problem: result.problem, isKept: this.#isUsable(nowMs) })
+    const nextMs = nowMs + Math.max(pauseMs, Math.min(afterMs, longestAskedMs))
+    this.#failure = { problem, sinceMs, tries: tries + 1, nextMs }
+    this.#options.onAsked({ problem, isKept: this.#isUsable(nowMs) })
   }
+}
+
+/** Returns a part of the lifetime of a token, in milliseconds, but at most `mostMs`. */
+function partOf({ endsMs }: Token, gotMs: number, share: number, mostMs: number): number {
+  return Math.min(mostMs, (endsMs - gotMs) * share)
+}
+
+/** Returns the time until which a token is used, in epoch milliseconds. */
+function usedUntilMs(token: Token, gotMs: number): number {
+  return token.endsMs - partOf(token, gotMs, sparedShare, mostSparedMs)
 }

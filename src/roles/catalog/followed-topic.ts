@@ -3,7 +3,7 @@ import isEqual from 'fast-deep-equal'
 import { Breath } from '../../async/breath.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { CatalogChanges } from '../../catalog/changes.ts'
-import { type Fault, faultOf } from '../../catalog/fault.ts'
+import { type Fault, faultOf, formatFaults } from '../../catalog/fault.ts'
 import type { CatalogRefusal } from '../../catalog/file/file.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
 import type { CopyPlace } from '../../catalog-log/disk-copy.ts'
@@ -73,6 +73,12 @@ export type CatalogTopic = {
   trouble(): TopicTrouble | undefined
   /** True while an object of the topic can't be used. */
   hasUnusable(): boolean
+  /**
+   * True while somebody else has overwritten records, which Kafka's compaction will delete from the topic.
+   */
+  hasOverwritten(): boolean
+  /** Returns in words what is wrong with the topic now, whatever it is. `undefined` if all is well. */
+  problem(): string | undefined
   /** Returns since when the topic can't be read, in epoch milliseconds. `undefined` if it is read. */
   unreadSinceMs(): number | undefined
   /** The log and the id of the topic that are in force. */
@@ -202,6 +208,8 @@ export class FollowedTopic {
       refused: () => this.#refused(),
       trouble: () => this.#trouble,
       hasUnusable: () => this.#entries.unusable.size > 0,
+      hasOverwritten: () => this.#log.overwritten.length > 0,
+      problem: () => this.#problem(),
       unreadSinceMs: () => (this.#unread() === undefined ? undefined : this.#unreadSinceMs),
       inForce: () => this.#loaded,
       stop: async () => {
@@ -340,6 +348,17 @@ export class FollowedTopic {
     return { sinceMs: trouble.sinceMs, faults: [fault] }
   }
 
+  #problem(): string | undefined {
+    if (this.#trouble !== undefined) return this.#trouble.problem
+    const { faults = [] } = this.#refused() ?? {}
+    const { overwritten } = this.#log
+    const told = [
+      ...(faults.length === 0 ? [] : [formatFaults(faults)]),
+      ...(overwritten.length === 0 ? [] : [overwrittenText(this.#topic, overwritten)]),
+    ]
+    return told.length === 0 ? undefined : told.join('\n')
+  }
+
   /** Returns why later changes can't be read, once this has lasted for a while. */
   #unread(): CatalogRefusal | undefined {
     const problem = this.#trouble === undefined ? (this.#tail?.trouble ?? this.#log.otherKey) : undefined
@@ -411,6 +430,11 @@ export class FollowedTopic {
     const by = [...new Set(sets.map(({ head }) => head.by))]
     this.#onChange(catalog, before, { changes, by, sets })
   }
+}
+
+function overwrittenText(topic: string, keys: readonly string[]): string {
+  const named = [...keys.slice(0, mostNamed), ...(keys.length > mostNamed ? ['…'] : [])].join(', ')
+  return `Somebody without the key has overwritten records of the topic ${topic} (${named}). What they were stays in force, until Kafka compacts the topic and a process starts. \`sluice catalog export > all.yaml\` and \`sluice catalog import all.yaml --repair\` write them again.`
 }
 
 /** The same records would be refused at each reading. */

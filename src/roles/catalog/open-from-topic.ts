@@ -10,7 +10,7 @@ import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { clientOf } from '../start/ask-kafka.ts'
 import { kafkaSettings, topicNames } from '../start/settings.ts'
 import { CompactionWatch } from './compaction-watch.ts'
-import { FollowedTopic, readCatalogTopic } from './followed-topic.ts'
+import { type CatalogTopic, FollowedTopic, readCatalogTopic } from './followed-topic.ts'
 import { type CatalogTopicLog, type KnownLog, TopicTroubleError } from './load-topic.ts'
 import { CatalogMemory } from './memory.ts'
 import type { OpenCatalogOptions, RoleCatalog } from './role-catalog.ts'
@@ -56,12 +56,7 @@ export async function openFromTopic({
   compaction.start()
   metrics.catalogRefused.follow(() => (topic.refused() === undefined ? 0 : 1))
   metrics.catalogCopyAge.follow(() => ageOf(topic.trouble()?.copy?.writtenMs))
-  metrics.catalogTrouble.follow(() => [
-    ...(topic.trouble() === undefined ? [] : [topic.trouble()?.kind ?? '']),
-    ...(topic.unreadSinceMs() === undefined ? [] : ['unread']),
-    ...(topic.hasUnusable() ? ['unusable'] : []),
-    ...(compaction.problem === undefined ? [] : ['cleanup_policy']),
-  ])
+  metrics.catalogTrouble.follow(() => troubleKinds(topic, compaction))
   return {
     current: () => topic.current(),
     refused: () => topic.refused(),
@@ -83,6 +78,18 @@ export async function openFromTopic({
 
 const emptyTopic =
   'the catalog has no destinations: `sluice destinations set` makes one, and `sluice catalog import` takes a file'
+
+/** The kinds of `sluice_catalog_topic_trouble` that hold now. */
+function troubleKinds(topic: CatalogTopic, compaction: CompactionWatch): readonly string[] {
+  const trouble = topic.trouble()
+  return [
+    ...(trouble === undefined ? [] : [trouble.kind]),
+    ...(topic.unreadSinceMs() === undefined ? [] : ['unread']),
+    ...(topic.hasUnusable() ? ['unusable'] : []),
+    ...(topic.hasOverwritten() ? ['overwritten'] : []),
+    ...(compaction.problem === undefined ? [] : ['cleanup_policy']),
+  ]
+}
 
 /** Whoever signs in or makes a token changes the topic, but not the catalog. */
 function changesCatalog({ put, removed }: ChangeSet): boolean {

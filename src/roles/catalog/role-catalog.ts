@@ -29,7 +29,7 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
    */
   onChange(listener: (catalog: Catalog, before: Catalog) => void): void
   /** What else the topic of the catalog has. Absent if the catalog is in a file. */
-  readonly topic?: Pick<CatalogTopic, 'tokens' | 'revision' | 'trouble' | 'hasUnusable'>
+  readonly topic?: Pick<CatalogTopic, 'tokens' | 'revision' | 'trouble' | 'problem'>
   /** Stops at once. Resolves once the outline is written. */
   stop(): Promise<void>
 }

@@ -136,7 +136,9 @@ function endOf(given: unknown, makerEndsAtMs = Infinity): number | string {
   const endsAtMs = parseTimestamp(given)
   if (endsAtMs === undefined || endsAtMs <= nowMs || endsAtMs > nowMs + lastsMs.most)
     return 'expiresAt is a time within the next 90 days, ISO 8601, such as 2026-10-27T09:30:00Z.'
-  return endsAtMs > makerEndsAtMs ? 'expiresAt is after the end of the token that makes the link.' : endsAtMs
+  if (endsAtMs <= makerEndsAtMs) return endsAtMs
+  const end = new Date(makerEndsAtMs).toISOString()
+  return `expiresAt is after ${end}, when the token ends that makes the link: choose an earlier end, or take another token.`
 }
 
 const moreThanOwn =

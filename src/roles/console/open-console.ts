@@ -8,6 +8,7 @@ import type { Config } from '../../config/schema.ts'
 import type { OpenedDesk } from '../operations/catalog-desk.ts'
 import type { CatalogTopic } from '../catalog/followed-topic.ts'
 import { LinkBook } from '../../admin/links.ts'
+import { heldSessionCalls } from './held-sessions.ts'
 import { linkCalls } from './link-calls.ts'
 import { openProvider } from './open-provider.ts'
 import { providerSignIn } from './provider-sign-in.ts'
@@ -28,7 +29,9 @@ export type OpenConsoleOptions = {
 
 /** What the server of the admin API gets from the console. */
 export type OpenedConsole = {
-  readonly calls: ReturnType<typeof sessionCalls> & ReturnType<typeof linkCalls>
+  readonly calls: ReturnType<typeof sessionCalls> &
+    ReturnType<typeof linkCalls> &
+    ReturnType<typeof heldSessionCalls>
   readonly ofServer: Pick<AdminServerOptions, 'findSession' | 'browsers' | 'console' | 'provider'>
   readonly codeOf: (token: Token) => Promise<string>
   /** The number of sessions that are in force, without codes. */
@@ -74,6 +77,7 @@ export function openConsole(options: OpenConsoleOptions): OpenedConsole {
         log,
       }),
       ...linkCalls({ links, store: ofTopic, home, log }),
+      ...heldSessionCalls({ sessions, store, log }),
     },
     ofServer: {
       findSession: (secret) => renewals.find(secret),

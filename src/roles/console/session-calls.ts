@@ -3,6 +3,7 @@ import { scopeData } from '../../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../../admin/server.ts'
 import {
   codeLastsMs,
+  endOfSession,
   newSession,
   type Holder,
   type SessionBook,
@@ -50,7 +51,7 @@ export function sessionCalls(options: SessionCallsOptions): Calls {
   return {
     sign_in: (request) => calls.signIn(request),
     show_session: async ({ token, caller }) =>
-      done({ ...sessionData(token), isSession: calls.sessionOf(caller) !== undefined, theme: options.theme }),
+      done({ ...sessionData(token, calls.sessionOf(caller)), theme: options.theme }),
     sign_out: (request) => calls.signOut(request),
     create_code: (request) => calls.createCode(request),
   }
@@ -187,8 +188,9 @@ export class Renewals {
 const pauseMs = 5_000
 const nothing = { status: 204, body: {}, isProblem: false } as const
 
-function sessionData(token: Token): object {
-  const { name, scope, grants, endsAtMs, seesContent } = token
+function sessionData(token: Token, held: Holder | undefined): object {
+  const { name, scope, grants, seesContent } = token
+  const endsAtMs = held === undefined ? token.endsAtMs : endOfSession(held)
   return {
     name: grants === undefined ? name : name.slice(linkPrefix.length),
     rights: grants === undefined ? rights.filter((right) => mayDo(token, right)) : [...grants],
@@ -197,6 +199,7 @@ function sessionData(token: Token): object {
     label: scope.label === undefined ? null : `${scope.label.key}=${scope.label.value}`,
     ends: endsAtMs === undefined ? null : new Date(endsAtMs).toISOString(),
     isLink: grants !== undefined,
+    isSession: held !== undefined,
   }
 }
 

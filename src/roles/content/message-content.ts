@@ -8,6 +8,7 @@ import type { LogRecord } from '../../delivery-log/log-record.ts'
 import { enter } from '../../message/enter.ts'
 import { sourceIdOf } from '../../message/record-headers.ts'
 import { outgoingOf } from '../../shape/choice.ts'
+import { isOwnRequest } from '../../shape/shaper.ts'
 import { pipelineSettings, topicNames } from '../start/settings.ts'
 import { nameOf, originsOf, type Payload, readPayloads } from './payloads.ts'
 
@@ -96,6 +97,7 @@ function requestsOf(
     if (none) return []
     const shaped = outgoing.kind === 'shaped' ? outgoing.shaped : undefined
     const sent = shaped?.body ?? bytes
+    const isBatched = destination.batch !== undefined && !isOwnRequest(shaped)
     const ofMessage = endpoint.headersOf({ messageId, body: sent, attempts: 1 }, Date.now())
     return endpoint.hooks.map(({ id: hook, target }) => {
       const { method, headers } =
@@ -106,25 +108,30 @@ function requestsOf(
         method,
         origin: target.origin,
         path: shaped?.path ?? '',
-        headers: headersData([...headers, ...ofMessage], ownNames(destination, hook)),
+        isBatched,
+        headers: headersData([...headers, ...ofMessage], hiddenNames(destination, hook, isBatched)),
         body: shaped === undefined ? null : sent.toString(),
       }
     })
   })
 }
 
-/** The headers that the catalog gives to a hook, whose values may be secrets. */
-function ownNames({ hooks }: Destination, hookId: string): ReadonlySet<string> {
+/** The headers that have the id of the request, which isn't that of the message if it is in a batch. */
+const idHeaders = ['x-sluice-message-id', 'webhook-id']
+
+/** The headers that aren't shown: those of the catalog may be secrets. */
+function hiddenNames({ hooks }: Destination, hookId: string, isBatched: boolean): ReadonlySet<string> {
   const hook = hooks.find(({ id }) => id === hookId)
-  return new Set(hook?.headers.map(([name]) => name.toLowerCase()))
+  const own = hook?.headers.map(([name]) => name.toLowerCase()) ?? []
+  return new Set([...own, ...(isBatched ? idHeaders : [])])
 }
 
 /** `flat`: name, value, name, value. */
-function headersData(flat: readonly string[], own: ReadonlySet<string>): object[] {
+function headersData(flat: readonly string[], hidden: ReadonlySet<string>): object[] {
   return flat.flatMap((name, at) => {
     if (at % 2 === 1) return []
     const key = name.toLowerCase()
-    const isShown = shownHeaders.has(key) && !own.has(key)
+    const isShown = shownHeaders.has(key) && !hidden.has(key)
     return [{ name, value: isShown ? (flat[at + 1] ?? null) : null }]
   })
 }

@@ -7,7 +7,7 @@ import { openAudiences } from './open-audiences.ts'
 import { type BackfillMarks, openBackfillMarks } from './backfill-marks.ts'
 import type { MemberBase } from './member-base.ts'
 import { DeliveryPort } from './member-ports.ts'
-import { openFirstSyncs } from './open-first-syncs.ts'
+import { mayConcernSpaces, openFirstSyncs } from './open-first-syncs.ts'
 import { topicNames } from '../start/settings.ts'
 
 /** The states of audiences that a member holds, and the marks of destinations that lack values. */
@@ -42,7 +42,12 @@ export async function openStates(base: MemberStatesOptions): Promise<MemberState
   const layout = config.topics
   const marks = parts.add(openBackfillMarks({ kafka, topic, layout, producer, log, onFatal }))
   const firstSyncs = openFirstSyncs({ ...base, marks, audiences })
-  pauses.onChange(() => firstSyncs.catalogChanged())
+  let known = base.catalog()
+  pauses.onChange(() => {
+    const [before, now] = [known, base.catalog()]
+    known = now
+    if (mayConcernSpaces(before, now)) firstSyncs.catalogChanged()
+  })
   const counter = new ValueCounter({
     statesOf: (unit, query) => audiences.statesOf(unit, query),
     spaces: () => spacesOf(pauses.catalog),

@@ -5,7 +5,9 @@ import type { createKafka } from '../../kafka/cluster/client.ts'
 import { startLossyProducer } from '../../kafka/produce/lossy-producer.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { topicNames } from '../start/settings.ts'
-import { userHashOf } from '../start/user-hash-key.ts'
+import { StartError } from '../start/start-error.ts'
+import { createValuesOf, type ValuesOf } from '../../delivery-log/indexed-values.ts'
+import { userHashOf, valueHashOf } from '../start/user-hash-key.ts'
 
 export type DeliveryLogOptions = {
   config: Config
@@ -62,6 +64,7 @@ export function openDeliveryLog({
     outlet: producer,
     successesPerSecond: successes,
     hashUser: userHashOf(config),
+    valuesOf: valuesOf(config),
     onDropped: (count) => metrics.logRecordsDropped.inc({ reason: 'full' }, count),
     now: Date.now,
   })
@@ -74,4 +77,18 @@ export function openDeliveryLog({
       await producer.stop(stopWithinMs)
     },
   }
+}
+
+/**
+ * Returns the function that finds the values of `attempts.index`. `undefined`: none is indexed. Throws if
+ * there is no key. Other roles may have the setting without the key, because only this one needs both.
+ */
+function valuesOf(config: Config): ValuesOf | undefined {
+  const { index } = config.attempts
+  if (index.length === 0) return undefined
+  const hash = valueHashOf(config)
+  if (hash !== undefined) return createValuesOf(index, hash)
+  throw new StartError(
+    'attempts.index (SLUICE_ATTEMPTS_INDEX): values are in the delivery log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, too.',
+  )
 }

@@ -5,6 +5,7 @@ import { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Connection } from '../../backfill/marks.ts'
 import { replayOf } from '../../backfill/replay-record.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
+import { differenceBetween } from '../../catalog/next-catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
 import { createFirstSyncObserver } from '../../telemetry/first-sync-observer.ts'
@@ -64,4 +65,19 @@ export function openFirstSyncs({
     backlogOf,
     observer: createFirstSyncObserver({ metrics, log }),
   })
+}
+
+/**
+ * Returns false if two catalogs surely have the same connections between destinations and spaces. This takes
+ * as long as the catalogs differ. To review all connections of all units takes much longer.
+ */
+export function mayConcernSpaces(before: Catalog, now: Catalog): boolean {
+  const difference = differenceBetween(before, now)
+  if (difference === undefined) return true
+  const isSpace = (id: string): boolean =>
+    [before, now].some(({ sources }) => sources.get(id)?.kind === 'audiences')
+  const ofDestinations = [...difference.destinations].flatMap((id) =>
+    [before, now].flatMap(({ destinations }) => destinations.get(id)?.sources ?? []),
+  )
+  return [...difference.sources, ...ofDestinations].some(isSpace)
 }

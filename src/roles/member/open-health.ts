@@ -120,10 +120,12 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
 }
 
 function catalogFacts({ topic }: OpenHealthOptions['file']): ProcessFacts {
-  const trouble = topic?.trouble()
-  if (trouble === undefined) return {}
-  const { problem, copy } = trouble
-  return { catalogTrouble: problem, ...(copy !== undefined && { catalogCopyMs: copy.writtenMs }) }
+  const problem = topic?.problem()
+  const copy = topic?.trouble()?.copy
+  return {
+    ...(problem !== undefined && { catalogTrouble: problem }),
+    ...(copy !== undefined && { catalogCopyMs: copy.writtenMs }),
+  }
 }
 
 /** Returns the records to write now. The word about the process comes last. */
@@ -157,6 +159,7 @@ function limitOf(
     pace && {
       inFlight: pace.inFlight,
       ...(pace.perSecond !== undefined && { perSecond: Math.round(pace.perSecond * 1_000) / 1_000 }),
+      ...(pace.perRequest > 1 && { perRequest: pace.perRequest }),
       isLowered: lowered.has(destinationId),
     }
   )

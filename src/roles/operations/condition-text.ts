@@ -36,19 +36,22 @@ export function hookData({ goneHooks, failing }: AssessedDestination, { id, orig
     id,
     origin,
     login: login?.kind ?? null,
+    tokenOrigin: login?.kind === 'oauth2' ? login.tokenOrigin : null,
     certificateEndsAt: timeOrNull(tls && certificateEndMs(tls)),
+    hasOwnAuthorities: tls?.ca !== undefined,
     isGone: goneHooks.includes(id),
     failing: known === undefined ? null : failingData(known),
   }
 }
 
-function failingData({ sinceMs, isOpen, answers, failedMs, succeededMs }: FailingHook) {
+function failingData({ sinceMs, isOpen, answers, failedMs, succeededMs, loginProblem }: FailingHook) {
   return {
     since: timeOf(sinceMs),
     isBreakerOpen: isOpen,
     answers: answers.map(([outcome, count]) => ({ outcome, count })),
     lastFailureAt: timeOf(failedMs),
     lastSuccessAt: timeOrNull(succeededMs),
+    loginProblem: loginProblem ?? null,
   }
 }
 
@@ -114,7 +117,7 @@ export function whyOf(assessed: AssessedDestination, nowMs: number): string {
     case 'unknown':
       return 'not all workers tell'
     case 'healthy':
-      return ''
+      return assessed.destination.sources.length === 0 ? 'no source sends to it' : ''
   }
 }
 

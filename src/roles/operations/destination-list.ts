@@ -79,7 +79,7 @@ function textsOf({ id, name, hooks }: Destination): readonly string[] {
  */
 export function destinationData(assessed: AssessedDestination, known: KnownHealth): object {
   const { destination, state } = assessed
-  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, batch, hooks } =
+  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } =
     destination
   const isSigned = sharedSecret !== undefined || destination.signingKeys !== undefined
   return {
@@ -93,8 +93,13 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
-    batch: batch === undefined ? null : batchInFile(batch),
+    batch: batchData(destination),
     hooks: hooks.map((hook) => hookData(assessed, hook)),
     health: healthData(assessed, known),
   }
+}
+
+/** Returns how a destination's messages are sent together. Null: each has a request of its own. */
+export function batchData({ batch }: Destination): object | null {
+  return batch === undefined ? null : batchInFile(batch)
 }

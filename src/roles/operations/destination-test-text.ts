@@ -1,4 +1,5 @@
 import { answerLines, plain } from '../../delivery-log/lines.ts'
+import type { Hook } from '../../catalog/catalog.ts'
 import { certificateEndMs } from '../../catalog/features/hook-tls.ts'
 import { hostBreach } from '../../catalog/host-rules.ts'
 import { adviceOn } from '../../delivery/advice.ts'
@@ -6,6 +7,7 @@ import { describeOutcome, isOwnFault, type Outcome } from '../../delivery/outcom
 import type { VerdictKind } from '../../delivery/outcomes/verdict.ts'
 import { route } from '../../routing/route.ts'
 import { aligned } from './aligned.ts'
+import { timeOrNull } from './condition-text.ts'
 import type { DestinationTest, HookTrial } from './destination-test.ts'
 import { counted } from '../start/progress.ts'
 
@@ -39,10 +41,12 @@ const deliveryVerdicts: Readonly<Record<DeliveryVerdict, string>> = {
 export function testLines(test: DestinationTest): string[] {
   const { trials } = test
   const lines = aligned(trials.map(cellsOf))
-  const results = trials.flatMap(({ outcome }, at) => {
+  const results = trials.flatMap((trial, at) => {
+    const { outcome } = trial
     const advice = adviceOf(test, outcome)
     const adviceLines = advice === undefined ? [] : [`  ${advice}`]
-    return [lines[at] ?? '', ...answerLines(answerOf(outcome)), ...adviceLines]
+    const ofToken = tokenLines(test, trial)
+    return [lines[at] ?? '', ...ofToken, ...answerLines(answerOf(outcome)), ...adviceLines]
   })
   const verdict = verdictOf(test)
   const ofDelivery = verdict === undefined || isAccepted(test) ? [] : [deliveryVerdicts[verdict]]
@@ -57,11 +61,15 @@ export function testData(test: DestinationTest): object {
     messageId: message.messageId,
     isAccepted: isAccepted(test),
     verdict: verdictOf(test) ?? null,
-    hooks: trials.map(({ hook, outcome, verdict, durationMs }) => {
+    hooks: trials.map((trial) => {
+      const { hook, outcome, verdict, durationMs } = trial
       const answer = answerOf(outcome)
+      const { tls } = definitionOf(test, trial) ?? {}
       return {
         hook: hook.id,
         origin: hook.target.origin,
+        login: loginData(test, trial),
+        certificateEndsAt: timeOrNull(tls && certificateEndMs(tls)),
         verdict: verdict.kind,
         outcome: describeOutcome(outcome),
         status: outcome.kind === 'answer' ? outcome.status : null,
@@ -72,6 +80,28 @@ export function testData(test: DestinationTest): object {
     }),
     notes: notesOn(test),
   }
+}
+
+function definitionOf({ destination: { hooks } }: DestinationTest, { hook }: HookTrial): Hook | undefined {
+  return hooks.find(({ id }) => id === hook.id)
+}
+
+/** Returns how a request has logged in. Null: it has only its headers, or there was no request. */
+function loginData(test: DestinationTest, trial: HookTrial): object | null {
+  const login = definitionOf(test, trial)?.login
+  const { token } = trial
+  if (login?.kind === 'basic') return { kind: 'basic', tokenOrigin: null, problem: null, durationMs: null }
+  if (login === undefined || token === undefined) return null
+  const { problem = null, durationMs } = token
+  return { kind: 'oauth2', tokenOrigin: login.tokenOrigin, problem, durationMs: Math.round(durationMs) }
+}
+
+/** Says where a token came from. If none came, the outcome of the request says why. */
+function tokenLines(test: DestinationTest, trial: HookTrial): readonly string[] {
+  const login = definitionOf(test, trial)?.login
+  const { token } = trial
+  if (login?.kind !== 'oauth2' || token === undefined || token.problem !== undefined) return []
+  return [`  a token came from ${login.tokenOrigin} after ${Math.round(token.durationMs)} ms`]
 }
 
 function adviceOf({ destination, timeoutMs }: DestinationTest, outcome: Outcome): string | undefined {

@@ -10,6 +10,7 @@ import { createEndpoints, type Endpoint, type EndpointHook } from '../../deliver
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
 import { postLoggedIn } from '../../delivery/login/logged-in-exchange.ts'
 import { Logins } from '../../delivery/login/logins.ts'
+import type { TokenLogin } from '../../delivery/login/token-login.ts'
 import { judge, type Verdict } from '../../delivery/outcomes/verdict.ts'
 import type { Exchange, Sender } from '../../delivery/send/sender.ts'
 import { enter } from '../../message/enter.ts'
@@ -34,11 +35,16 @@ export type TestOrder = {
   readonly message: string | undefined
 }
 
+/** What came of the request for a token to log in with. `problem`: why it brought none. */
+type TokenTrial = { readonly problem: string | undefined; readonly durationMs: number }
+
 /**
  * The result of a request to a hook. `outcome` and `verdict` are those of the message, also if it was sent as a
  * batch of one. `durationMs` counts from its start to its outcome. */
 export type HookTrial = {
   readonly hook: EndpointHook
+  /** `undefined`: the hook needs no token, or can't be sent to. */
+  readonly token: TokenTrial | undefined
   readonly outcome: Outcome
   readonly verdict: Verdict
   readonly durationMs: number
@@ -139,9 +145,9 @@ async function tryHook({ sender, endpoint, hook, message, shaped }: TrialParts):
   const { target, login, refusal: detail } = hook
   if (detail !== undefined) {
     const outcome: Outcome = { kind: 'request', detail }
-    return { hook, outcome, verdict: judge(outcome), durationMs: 0 }
+    return { hook, token: undefined, outcome, verdict: judge(outcome), durationMs: 0 }
   }
-  await login?.wait()
+  const token = login && (await tryLogin(login))
   const key = partitionKey(JSON.parse(message.body.toString()))
   const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
@@ -159,13 +165,20 @@ async function tryHook({ sender, endpoint, hook, message, shaped }: TrialParts):
         const settled = isBatched
           ? settledOf(settlementOf(outcome, 1), 0)
           : { outcome, verdict: judge(outcome) }
-        resolve({ hook, ...settled, durationMs: performance.now() - startedMs })
+        resolve({ hook, token, ...settled, durationMs: performance.now() - startedMs })
       },
       released: () => undefined,
     }
     if (login === undefined) sender.post(target, body, headers, exchange)
     else postLoggedIn(login, (own, by) => sender.post(target, body, headers.concat(own), by), exchange)
   })
+}
+
+async function tryLogin(login: TokenLogin): Promise<TokenTrial> {
+  const startedMs = performance.now()
+  const token = await login.wait()
+  const problem = token === undefined ? (login.problem ?? 'there is no token') : undefined
+  return { problem, durationMs: performance.now() - startedMs }
 }
 
 function batchOf({ body, messageId }: Entered, { format }: Batch): { body: Buffer; messageId: string } {

@@ -98,7 +98,7 @@ export function deadData(
 
 /**
  * Builds a filter from a body that has passed schema validation. Returns a text that says what is wrong if
- * the filter makes no sense. `hashUser` returns `undefined` if no key is configured.
+ * the filter makes no sense. `hashUser` and `hashValue` return `undefined` if no key is configured.
  */
 export function filterOf(
   body: unknown,
@@ -106,11 +106,13 @@ export function filterOf(
     nowMs,
     sinceMs = defaultSinceMs,
     hashUser,
+    hashValue,
   }: {
     nowMs: number
     /** How far back the range goes if the body doesn't say it, in milliseconds. */
     sinceMs?: number | undefined
     hashUser: (userId: string) => string | undefined
+    hashValue: (value: string) => string | undefined
   },
 ): LogFilter | string {
   const given: Fields = typeof body === 'object' && body !== null ? { ...body } : {}
@@ -124,12 +126,16 @@ export function filterOf(
   if (fromMs >= toMs) return 'from has to be before to.'
   const userId = text('user')
   const user = userId === undefined ? undefined : hashUser(userId)
-  if (userId !== undefined && user === undefined) return noKey
+  const plainValue = text('value')
+  const value = plainValue === undefined ? undefined : hashValue(plainValue)
+  if ((userId !== undefined && user === undefined) || (plainValue !== undefined && value === undefined))
+    return noKey
   const { status, isFailed, kinds } = given
   return {
     fromMs,
     toMs,
     user,
+    value,
     destination: text('destination'),
     hook: text('hook'),
     source: text('source'),
@@ -153,7 +159,7 @@ const defaultSinceMs = 3_600_000
 const clocksDifferMs = 60_000
 const timesExpected = 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
 const noKey =
-  'Users are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, of sluice admin to what the workers have. Without a key the log has no users.'
+  'Users and values are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, of sluice admin to what the workers have. Without a key the log has no users and no values.'
 
 /** Parses a time. A time before 1970 becomes 1970, because the log has no older records. */
 function parsedTime(text: string | undefined, otherwise: number): number | undefined {

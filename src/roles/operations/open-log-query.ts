@@ -3,11 +3,11 @@ import type { Config } from '../../config/schema.ts'
 import type { LogQuery } from '../../delivery-log/log-query.ts'
 import { createQueryClient } from '../../delivery-log/query-client.ts'
 import { openIndexQuery } from '../../delivery-log/sqlite/index-threads.ts'
-import { hexOfUser } from '../../delivery-log/user-hash.ts'
+import { hexOfHash } from '../../delivery-log/user-hash.ts'
 import { openClickHouse } from './log-clickhouse.ts'
 import { indexFolder } from './log-index.ts'
 import { StartError } from '../start/start-error.ts'
-import { userHashOf } from '../start/user-hash-key.ts'
+import { userHashOf, valueHashOf } from '../start/user-hash-key.ts'
 
 /**
  * Opens the delivery log for queries. Asks over HTTP if `index.url` is set. If not, asks ClickHouse if it is
@@ -33,7 +33,15 @@ export async function openLogQuery(config: Config): Promise<LogQuery> {
  */
 export function hashedUser(config: Config, userId: string): string | undefined {
   const hash = userHashOf(config)
-  return hash === undefined ? undefined : hexOfUser(hash, userId)
+  return hash === undefined ? undefined : hexOfHash(hash, userId)
+}
+
+/**
+ * Returns the hash that the delivery log has in place of an indexed value, as `hashedUser` does for users.
+ */
+export function hashedValue(config: Config, value: string): string | undefined {
+  const hash = valueHashOf(config)
+  return hash === undefined ? undefined : hexOfHash(hash, value)
 }
 
 /** Returns the token that clients of an index must send. Returns `undefined` if no token is configured. */

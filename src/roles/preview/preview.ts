@@ -1,10 +1,13 @@
 import type { Destination } from '../../catalog/catalog.ts'
 import { parseCatalogData } from '../../catalog/parse.ts'
+import { MessageView } from '../../conditions/message-view.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
 import type { MessageLimits } from '../../message/limits.ts'
 import { judgeOf } from '../../routing/route.ts'
-import { type Outgoing, outgoingOf } from '../../shape/choice.ts'
+import { chooseMapping, type Outgoing, outgoingOf, saidOfEach } from '../../shape/choice.ts'
+import type { Mapping } from '../../shape/definition.ts'
+import { isOwnRequest } from '../../shape/shaper.ts'
 
 // What a filter and mappings do with messages, without a destination that has them.
 
@@ -24,18 +27,29 @@ export type PreviewResult =
 /** `detail` says why, and is null if there is nothing to say. */
 export type Previewed = {
   readonly messageId: string | null
+  /** The body that is sent without a mapping. Null if the message was refused. */
+  readonly message: string | null
   readonly result: PreviewResult
   readonly detail: string | null
+  /** The mapping that is for the message, or whose condition can't be evaluated. Null: there is none. */
+  readonly mapping: PreviewedMapping | null
   /** The request, if there would be one. */
   readonly request: PreviewedRequest | null
 }
 
-/** `path`: what is added to the path of the URL. */
+/** `place`: its place in the list of mappings, from 0. */
+export type PreviewedMapping = { readonly place: number; readonly name: string | null }
+
+/**
+ * `path`: what is added to the path of the URL. `isAlone`: true if the message would have a request of its
+ * own also if its destination had batches.
+ */
 export type PreviewedRequest = {
   readonly method: string
   readonly path: string
   readonly headers: readonly { readonly name: string; readonly value: string }[]
   readonly body: string
+  readonly isAlone: boolean
 }
 
 export type CheckedRule =
@@ -76,14 +90,14 @@ export function previewOf(
     const entered = enter(value, { topic: 'preview', partition: 0, offset, timestampMs: atMs }, limits)
     if (entered.ok) return previewed(destination, entered.message)
     const detail = `${entered.reason}: ${entered.detail}`
-    return { messageId: null, result: 'refused', detail, request: null }
+    return { messageId: null, message: null, result: 'refused', detail, mapping: null, request: null }
   })
 }
 
 function previewed(destination: Destination, message: Entered): Previewed {
-  const { messageId } = message
-  const none = { messageId, request: null }
-  const said = judgeOf(message)?.(destination)
+  const none = { ...shown(message), mapping: null, request: null }
+  // The mappings are asked afterwards, so that it can be told which of them is meant.
+  const said = judgeOf(message)?.({ ...destination, mappings: undefined })
   if (said === undefined || said.kind === 'passes' || said.kind === 'waits') return sent(destination, message)
   if (said.kind === 'failed') return { ...none, result: 'failed', detail: said.detail }
   const detail = said.detail === '' ? null : said.detail
@@ -99,28 +113,52 @@ function previewed(destination: Destination, message: Entered): Previewed {
   }
 }
 
-function sent({ mappings }: Destination, { messageId, type, body }: Entered): Previewed {
+function shown({ messageId, body }: Entered): Pick<Previewed, 'messageId' | 'message'> {
+  return { messageId, message: body.toString() }
+}
+
+function sent({ mappings }: Destination, message: Entered): Previewed {
+  const { type, body } = message
+  const about = { ...shown(message), mapping: mappingOf(mappings, body) }
   const outgoing = outgoingOf(mappings, { body, isOwed: type === 'delete' })
   switch (outgoing.kind) {
     case 'none':
-      return { messageId, result: 'excluded', detail: 'no mapping is for it', request: null }
+      return { ...about, result: 'excluded', detail: whyNone(mappings ?? [], body), request: null }
     case 'failed': {
       const result = outgoing.reason === 'filter_failed' ? 'failed' : 'mapping_failed'
-      return { messageId, result, detail: outgoing.detail, request: null }
+      return { ...about, result, detail: outgoing.detail, request: null }
     }
     case 'plain':
     case 'shaped':
-      return { messageId, result: 'passes', detail: null, request: requestOf(outgoing, body) }
+      return { ...about, result: 'passes', detail: null, request: requestOf(outgoing, body) }
   }
+}
+
+function mappingOf(mappings: Destination['mappings'], body: Buffer): PreviewedMapping | null {
+  const choice = mappings && chooseMapping(mappings, new MessageView(body))
+  if (mappings === undefined || choice === undefined || choice.kind === 'none') return null
+  return { place: mappings.indexOf(choice.mapping), name: choice.mapping.name ?? null }
+}
+
+/** Says of each mapping why it isn't for a message. */
+function whyNone(mappings: readonly Mapping[], body: Buffer): string {
+  const why = saidOfEach(mappings, new MessageView(body)).map((said, index) => {
+    const name = mappings[index]?.name ?? `mapping ${index + 1}`
+    return said.kind === 'lacks'
+      ? `${name}: a field is absent or has another type, ${said.detail}`
+      : `${name}: its condition is not met`
+  })
+  return `no mapping is for it (${why.join('; ')})`
 }
 
 function requestOf(outgoing: Outgoing & { kind: 'plain' | 'shaped' }, body: Buffer): PreviewedRequest {
   if (outgoing.kind === 'plain') {
     const headers = [{ name: 'Content-Type', value: 'application/json' }]
-    return { method: 'POST', path: '', headers, body: body.toString() }
+    return { method: 'POST', path: '', headers, body: body.toString(), isAlone: false }
   }
   const { method, path, contentType, headers, body: shaped } = outgoing.shaped
   const flat = ['Content-Type', contentType, ...headers]
   const named = flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: flat[at + 1] ?? '' }] : []))
-  return { method, path, headers: named, body: shaped.toString() }
+  const isAlone = isOwnRequest(outgoing.shaped)
+  return { method, path, headers: named, body: shaped.toString(), isAlone }
 }

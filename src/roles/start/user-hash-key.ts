@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../../config/schema.ts'
-import { createUserHash, type UserHash } from '../../delivery-log/user-hash.ts'
+import {
+  createUserHash,
+  createValueHash,
+  type KeyedHash,
+  type UserHash,
+} from '../../delivery-log/user-hash.ts'
 import { StartError } from './start-error.ts'
 
 /**
@@ -10,6 +15,12 @@ import { StartError } from './start-error.ts'
 export function userHashOf({ attempts }: Config): UserHash | undefined {
   const key = attempts.userKey ?? keyInFile(attempts.userKeyFile)
   return key === undefined ? undefined : createUserHash(key)
+}
+
+/** Returns the function that hashes values of messages with the same key. */
+export function valueHashOf({ attempts }: Config): KeyedHash | undefined {
+  const key = attempts.userKey ?? keyInFile(attempts.userKeyFile)
+  return key === undefined ? undefined : createValueHash(key)
 }
 
 const minKeyCharacters = 16

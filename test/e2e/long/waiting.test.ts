@@ -77,6 +77,10 @@ test('a commit of `waiting` that a tool has reset is gone on from, whatever was 
   await allWait(scene, ids.length)
   scene.catalog.rewrite(catalogOf({}))
   await until('all came', async () => (await receiver.count('/crm')).distinct >= ids.length)
+  // Sluice has not caused the time that they have waited, so they don't count for its latency.
+  const first = 'sluice_append_to_first_attempt_seconds_count'
+  expect(await worker.metric(first, { way: 'parked' })).toBe(ids.length)
+  expect(await worker.metric(first, { way: 'direct' })).toBe(0)
   await worker.terminate()
   const topic = `${scene.prefix}waiting`
   const groupId = String(scene.variables['SLUICE_KAFKA_GROUP_ID'])

@@ -241,4 +241,7 @@ test('a change set of 5,000 objects is made in one change, shown first, and prun
   const pruned = await apply({ destinations: [one], prune: 'fleet=many' }, true)
   expect(pruned.count).toBe(4_999)
   expect(pruned.objects[0]).toMatchObject({ what: 'removed' })
+  const empty = await problemOf(apply({ destinations: [], prune: 'fleet=many' }))
+  expect(empty).toMatchObject({ status: 400, detail: expect.stringContaining('all 5000 objects') })
+  expect(await apply({ prune: 'fleet=many', allowEmpty: true }, true)).toMatchObject({ count: 5_000 })
 })

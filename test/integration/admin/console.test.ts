@@ -84,6 +84,15 @@ async function signIn(body: object, { at = tenants.admin, headers = {} }: Sent =
 const statusOf = async (cookie: string, at = tenants.admin): Promise<number> =>
   (await browse('GET', '/v1/session', { headers: { cookie }, at })).status
 
+type ListedSession = {
+  readonly id: string
+  readonly name: string
+  readonly holder: string
+  readonly isOwn: boolean
+}
+
+const sessionsIn = ({ sessions }: Record<string, unknown>): readonly ListedSession[] => Object(sessions)
+
 describe('signing in', () => {
   test('a token begins a session with its rights and scope, which a cookie keeps from scripts', async () => {
     const token = await tenants.token({
@@ -196,6 +205,66 @@ describe('a session ends', () => {
     await until('the other process has read it', async () => (await statusOf(elsewhere, second)) === 401)
   })
 
+  test('when somebody ends it, or all of its token, on every process, and the audit trail says so', async () => {
+    const token = await tenants.token({ name: 'desk', right: 'operate', scope: 'all' })
+    const cookies = [await signIn({ token }), await signIn({ token }), await signIn({ token })]
+    const statuses = (at = tenants.admin) =>
+      Promise.all(
+        cookies.map((cookie) =>
+          statusOf(at === second ? cookie.replace(/^[^=]+/, '__Secure-sluice') : cookie, at),
+        ),
+      )
+    await until('the other process knows them', async () => !(await statuses(second)).includes(401))
+    const all = await tenants.call('GET', '/v1/sessions?limit=1000')
+    expect(all.text).not.toContain('sluice_session')
+    const ofDesk = sessionsIn(all.json).filter(({ name }) => name === 'desk')
+    expect(ofDesk).toMatchObject(
+      cookies.map(() => ({
+        kind: 'token',
+        holder: 'token.desk',
+        rights: ['read', 'operate'],
+        scope: 'all',
+        isOwn: false,
+      })),
+    )
+    const end = async (path: string) => {
+      const { status, json } = await tenants.call('DELETE', `/v1/sessions/${path}`)
+      return [status, json['ended']]
+    }
+    const first = ofDesk[0]?.id ?? ''
+    expect(await end(first)).toEqual([200, 1])
+    expect(await statuses()).toEqual([401, 200, 200])
+    expect(await end(first)).toEqual([404, undefined])
+
+    const { json } = await tenants.call('POST', '/v1/session/codes', { token })
+    expect(await end('of/token.desk')).toEqual([200, 2])
+    expect(await statuses()).toEqual([401, 401, 401])
+    await until('the other process has read it', async () => !(await statuses(second)).includes(200))
+    expect((await browse('POST', '/v1/session', { body: { code: json['code'] } })).status).toBe(401)
+    expect(await end('of/token.desk')).toEqual([404, undefined])
+    const { text } = await tenants.call('GET', '/v1/audit?limit=1000')
+    for (const told of ['ended a session: desk', 'ended 2 sessions: desk']) expect(text).toContain(told)
+    // It keeps nobody from signing in again.
+    expect(await statusOf(await signIn({ token }))).toBe(200)
+  })
+
+  test('and is listed until then, page by page, with which of them is one’s own', async () => {
+    const cookie = await signIn({ token: tenants.tokens.admin })
+    const own = await browse('GET', '/v1/sessions?limit=1000', { headers: { cookie } })
+    const all = sessionsIn(JSON.parse(own.text))
+    expect(all.filter(({ isOwn }) => isOwn)).toMatchObject([{ name: 'admin-er' }])
+    const paged: string[] = []
+    for (let cursor: unknown = ''; typeof cursor === 'string';) {
+      const query = cursor === '' ? '' : `&cursor=${cursor}`
+      const { json } = await tenants.call('GET', `/v1/sessions?limit=2${query}`)
+      paged.push(...sessionsIn(json).map(({ id }) => id))
+      cursor = json['cursor']
+    }
+    expect(paged).toEqual(all.map(({ id }) => id))
+    for (const wrong of ['x', 'e30'])
+      expect((await tenants.call('GET', `/v1/sessions?cursor=${wrong}`)).status).toBe(400)
+  })
+
   test('with its token, at once', async () => {
     const token = await tenants.token({ name: 'leaver', right: 'admin', scope: 'all' })
     const cookie = await signIn({ token })
@@ -260,6 +329,11 @@ describe('a link of a customer', () => {
   async function makeLink(more: object = {}, token = tenants.tokens.admin) {
     const { status, json } = await tenants.call('POST', '/v1/links', { token, body: { ...order, ...more } })
     return { status, id: String(json['id']), secret: String(json['link']).split('#link=')[1] ?? '', json }
+  }
+
+  async function makeInBrowser(token: string, expiresAt: string) {
+    const headers = { cookie: await signIn({ token }), origin: originOf() }
+    return browse('POST', '/v1/links', { headers, body: { ...order, expiresAt } })
   }
 
   test('shows what has the label, and does what it names', async () => {
@@ -342,6 +416,17 @@ describe('a link of a customer', () => {
     expect((await tenants.call('GET', '/v1/session', { token: secret })).status).toBe(401)
     const two = { link: secret, token: tenants.tokens.read }
     expect((await browse('POST', '/v1/session', { body: two })).status).toBe(400)
+  })
+
+  test('may outlive the session that makes it, but not the token', async () => {
+    const expiresAt = new Date(Date.now() + 30 * 86_400_000).toISOString()
+    const made = await makeInBrowser(tenants.tokens.admin, expiresAt)
+    expect([made.status, JSON.parse(made.text)]).toMatchObject([201, { expiresAt }])
+    const end = new Date(Date.now() + 120_000).toISOString()
+    const token = await tenants.token({ name: 'brief', right: 'admin', scope: 'all', expiresAt: end })
+    const refused = await makeInBrowser(token, expiresAt)
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(`after ${end}`)])
+    expect((await makeInBrowser(token, end)).status).toBe(201)
   })
 
   test('ends with all its sessions when it is revoked', async () => {

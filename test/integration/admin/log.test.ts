@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createUserHash, hexOfUser } from '../../../src/delivery-log/user-hash.ts'
+import { createUserHash, createValueHash, hexOfHash } from '../../../src/delivery-log/user-hash.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { logForAdmin, recordsInLog, testAdminLog, userKey } from '../../support/admin-log.ts'
 import { produce } from '../../support/kafka.ts'
+import { blockOf, stateOf } from '../../support/log-blocks.ts'
 import { until } from '../../support/until.ts'
 import { type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
@@ -175,8 +176,26 @@ test('the audit trail says who has searched by user, and names the user as the l
   })
   const text = await response.text()
   expect(text).not.toContain('user-4711')
-  const detail = `user ${hexOfUser(createUserHash(userKey), 'user-4711')}`
+  const detail = `user ${hexOfHash(createUserHash(userKey), 'user-4711')}`
   expect(JSON.parse(text).entries).toContainEqual(
     expect.objectContaining({ by: 'read-er', action: 'user_searched', detail, count: 2 }),
+  )
+})
+
+test('records are found by an indexed value, and the audit trail says by a hash who has searched for it', async () => {
+  const hash = createValueHash(userKey)
+  const values = hash(Buffer.from('4711'))
+  const value = blockOf([stateOf({ messageId: 'order', destination: 'crm', values })])
+  await produce(`${scene.prefix}attempts`, [{ key: '0', value, partition: 0 }])
+  const found = async () => (await call('/v1/log/search', { value: '4711' })).json['records']
+  await until('it is indexed', async () => Object(await found()).length === 1)
+  expect(await found()).toMatchObject([{ messageId: 'order' }])
+  expect((await call('/v1/log/search', { value: '4712' })).json['records']).toEqual([])
+  const response = await fetch(`http://127.0.0.1:${byUrl.adminPort}/v1/audit`, {
+    headers: { authorization: `Bearer ${tokens.admin}` },
+  })
+  const detail = `value ${hexOfHash(hash, '4711')}`
+  expect(Object(await response.json()).entries).toContainEqual(
+    expect.objectContaining({ by: 'read-er', action: 'user_searched', detail }),
   )
 })

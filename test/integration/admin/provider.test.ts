@@ -184,6 +184,29 @@ describe('nobody signs in', () => {
   })
 })
 
+async function endAllOf(holder = ''): Promise<number> {
+  return (await tenants.call('DELETE', `/v1/sessions/of/${holder}`, {}, admin)).status
+}
+
+test('somebody ends all sessions of one person, who can sign in again, and those of nobody else', async () => {
+  const ofAnn = [(await signIn()).session, (await signIn()).session]
+  // The name is the same, and the person is another one.
+  provider.account = { sub: 'ann-2', claims: { email: 'ann@example.com', groups: ['ops'] } }
+  const other = (await signIn()).session
+  const { json } = await read('/v1/sessions?limit=1000', other)
+  const people: { name: string; kind: string; holder: string; isOwn: boolean }[] = json.sessions
+  const anns = people.filter(({ name }) => name === 'oidc:ann@example.com')
+  const own = anns.find(({ isOwn }) => isOwn)
+  const theirs = anns.find(({ holder }) => holder !== own?.holder)
+  expect([own?.kind, theirs?.kind]).toEqual(['person', 'person'])
+  expect(await endAllOf(theirs?.holder)).toBe(200)
+  for (const cookie of ofAnn) expect((await read('/v1/session', cookie)).status).toBe(401)
+  expect((await read('/v1/session', other)).status).toBe(200)
+  expect(await endAllOf(theirs?.holder)).toBe(404)
+  provider.account = { sub: 'ann-1', claims: { email: 'ann@example.com', groups: ['ops'] } }
+  expect((await read('/v1/session', (await signIn()).session)).status).toBe(200)
+})
+
 test('the provider gets a challenge and a nonce, and the browser keeps a cookie that no script can read', async () => {
   const { begun } = await toProvider()
   const asked = new URL(begun.location)

@@ -18,6 +18,8 @@ let versions: Record<string, string>
 /** The cookie of a customer of acme who has signed in by a link with all rights that a link can have. */
 let cookie: string
 let globexLink: string
+/** The id of a session of globex. */
+let globexSession: string
 
 beforeAll(async () => {
   tenants = await openTenants()
@@ -44,10 +46,18 @@ beforeAll(async () => {
     const body = { name, label: `tenant=${name}`, rights: grants }
     return (await call('POST', '/v1/links', { body })).json
   }
-  globexLink = String((await link('globex'))['id'])
-  const secret = String((await link('acme'))['link']).split('#link=')[1]
-  const signedIn = await call('POST', '/v1/session', { token: '', body: { link: secret } })
-  cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const signIn = async ({ link: made }: Record<string, unknown>) => {
+    const body = { link: String(made).split('#link=')[1] }
+    const signedIn = await call('POST', '/v1/session', { token: '', body })
+    return signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+  }
+  const ofGlobex = await link('globex')
+  globexLink = String(ofGlobex['id'])
+  await signIn(ofGlobex)
+  cookie = await signIn(await link('acme'))
+  const { sessions } = (await call('GET', '/v1/sessions')).json
+  const held: { id: string; holder: string }[] = Object(sessions)
+  globexSession = held.find(({ holder }) => holder === globexLink)?.id ?? ''
   versions = {}
   for (const id of ['acme.crm', 'acme.erp', 'globex.crm', 'globex.erp'])
     versions[id] = (await call('GET', `/v1/destinations/${id}`)).headers.get('etag') ?? ''
@@ -63,6 +73,8 @@ const names: Readonly<Record<string, { readonly foreign: () => string; readonly 
   message: { foreign: () => 'globex.crm-only', nobody: 'xxxxxx.crm-only' },
   token: { foreign: () => 'globex-admin', nobody: 'xxxxxx-admin' },
   link: { foreign: () => globexLink, nobody: 'link.000000000000000000000000' },
+  holder: { foreign: () => globexLink, nobody: 'link.000000000000000000000000' },
+  session: { foreign: () => globexSession, nobody: 'session.000000000000000000000000' },
   // A change of the catalog concerns the whole installation.
   revision: { foreign: () => '1', nobody: '2' },
 }

@@ -178,6 +178,11 @@ test('records of others, of other keys and of the past are refused, told, and se
     'was not written by Sluice',
     'is older than the records before it: it was written again',
   ])
+  expect(log.overwritten).toEqual(['destination/crm'])
+  const edits = [source('shop'), destination('crm', { state: 'off' })]
+  expect(await desk.change({ edits, by: 'ann', isRepair: true })).toMatchObject({ ok: true })
+  expect((await reader.look()).overwritten).toEqual([])
+  expect((await openDesk(topic, keys).look()).overwritten).toEqual([])
 })
 
 test('a key is replaced in steps: nobody who lacks one writes, and the old one is not needed in the end', async () => {

@@ -21,6 +21,8 @@ import { createTopic, randomPrefix } from '../../support/kafka.ts'
 import { Random } from '../../support/random.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 
+/** `fault/catalog-model.test.ts` is the long form, with processes that are killed. */
+
 /** The changes of each writer. */
 const each = 12
 

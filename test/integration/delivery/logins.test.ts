@@ -139,6 +139,17 @@ describe('while the token endpoint fails', () => {
     expect(code).toBe(1)
     expect(stdout).toContain(`login failed: ${login.receiver.origin}: status 503`)
     expect(stdout).toContain('Check tokenUrl, clientId, clientSecret and scope')
+    const tested = await runToEnd(['destinations', 'test', 'oauth', '--json'], sluice.settings)
+    expect(JSON.parse(tested.stdout).hooks).toMatchObject([
+      {
+        login: {
+          kind: 'oauth2',
+          tokenOrigin: login.receiver.origin,
+          problem: `${login.receiver.origin}: status 503`,
+        },
+        certificateEndsAt: null,
+      },
+    ])
   })
 
   test('they come when it works again, each once, as first attempts', async () => {
@@ -149,6 +160,11 @@ describe('while the token endpoint fails', () => {
     expect(new Set(attempts)).toEqual(new Set(['1']))
     expect(await sluice.read('dead-letters')).toEqual([])
     expect(await sluice.read('retry.1m')).toEqual([])
+  })
+
+  test('a test of the destination says then that a token came, and from where', async () => {
+    const { stdout } = await runToEnd(['destinations', 'test', 'oauth'], sluice.settings)
+    expect(stdout).toMatch(new RegExp(`a token came from ${login.receiver.origin} after \\d+ ms`))
   })
 })
 

@@ -7,10 +7,11 @@ import { ask, type WireBroker } from '../../../src/kafka/wire/wire-request.ts'
 import { type CloudKafka, startCloudKafka } from '../../support/cloud-kafka.ts'
 import { otherProgram } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
 const apiKeys = { listOffsets: 2, metadata: 3 } as const
 const topic = 'events'
-const log = { warn: () => undefined, debug: () => undefined }
+const log = quietLog
 
 let kafka: CloudKafka
 let opened: PartwiseCluster

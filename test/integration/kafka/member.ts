@@ -4,6 +4,7 @@ import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import type { ConsumerOptions, GroupConsumer } from '../../../src/kafka/group/consumer.ts'
 import type { HeldRecord } from '../../../src/message/held-record.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
 /** A member of a group in this process, and the records that it received. */
 export type Member = {
@@ -25,7 +26,7 @@ export type ReceivedRecord = {
   settle(): void
 }
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+const quiet = quietLog
 
 export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
   instanceId?: string

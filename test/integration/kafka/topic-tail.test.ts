@@ -6,8 +6,9 @@ import { withAdmin } from '../../../src/kafka/cluster/with-admin.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
-const log = { info: () => undefined, warn: () => undefined, error: () => undefined }
+const log = quietLog
 
 function openConnections(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length

@@ -9,6 +9,7 @@ import { topicLayout } from '../../../src/roles/start/settings.ts'
 import { applyTopicTable } from '../../../src/roles/operations/topic-table.ts'
 import { type AuthorizedKafka, startAuthorizedKafka } from '../../support/authorized-kafka.ts'
 import { until } from '../../support/until.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
 /**
  * The Kafka of these tests. They check that the start of a role notices a missing right.
@@ -16,7 +17,7 @@ import { until } from '../../support/until.ts'
  */
 let kafka: AuthorizedKafka
 
-const quiet = { warn() {}, debug() {} }
+const quiet = quietLog
 const nameOf = (role: KafkaRole): string => role.replaceAll(/[^a-z]+/g, '-')
 
 beforeAll(async () => {

@@ -5,6 +5,7 @@ import { withAdmin } from '../../../src/kafka/cluster/with-admin.ts'
 import { type SingleBroker, startSingleBroker } from '../../support/single-broker.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
 const topic = 'attempts'
 let broker: SingleBroker
@@ -30,7 +31,7 @@ test('a tail that has read everything falls behind while no broker says where th
     startOf: () => 'beginning',
     onStart: () => undefined,
     onRecords: (_partition, read) => void (records += read.length),
-    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    log: quietLog,
   })
   await until('all is read', () => records === 1 && tail.behindMs === 0)
   await broker.stop()

@@ -6,6 +6,7 @@ import { Pieces } from '../../../src/waiting/pieces.ts'
 import type { UnitQueueOptions } from '../../../src/waiting/queue-options.ts'
 import { UnitQueue } from '../../../src/waiting/unit-queue.ts'
 import { until } from '../../support/until.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
 /** An owner of a unit's queues, without a group. */
 export type Owner = {
@@ -75,7 +76,7 @@ export async function openOwner(
     maxAgeMs: () => maxAgeMs,
     onWaiting: () => undefined,
     onLost: (count) => lost.push(count),
-    log: { info() {}, warn() {}, error() {} },
+    log: quietLog,
   })
   await queue.load()
   async function next(destinationId: string, queueClass: QueueClass = 'fresh'): Promise<string> {

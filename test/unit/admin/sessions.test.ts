@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import { everything } from '../../../src/admin/scope.ts'
-import { newSession, SessionBook, type StoredSession, storedSession } from '../../../src/admin/sessions.ts'
+import {
+  endOfSession,
+  newSession,
+  SessionBook,
+  type StoredSession,
+  storedSession,
+} from '../../../src/admin/sessions.ts'
 import { TokenBook } from '../../../src/admin/token-book.ts'
 import { newSecret, type Token } from '../../../src/admin/tokens.ts'
 
@@ -61,11 +67,32 @@ test('a session is found by its secret until it ends, by its use and in any case
   expect(book.find('session', secret)).toBeUndefined()
 })
 
+test('sessions in force are listed with what they were begun with, and with their last use', () => {
+  const { book, token, keep, pass } = open()
+  const { session } = newSession('session', token, limits)
+  keep(storedSession(session))
+  keep(storedSession(newSession('code', token, limits).session))
+  expect(book.held.map((one) => [one.session.id, one.token.name])).toEqual([[session.id, 'ann']])
+  expect([book.count, book.lastUsedMs(session)]).toEqual([1, session.madeAtMs])
+  pass(3_000)
+  const renewed = book.renewed(session) ?? session
+  keep(storedSession(renewed))
+  expect(book.lastUsedMs(renewed)).toBeGreaterThan(session.madeAtMs + 2_000)
+  pass(4_500)
+  expect([book.held, book.count]).toEqual([[], 0])
+  const other = open()
+  other.keep(storedSession(newSession('session', other.token, limits).session))
+  expect(other.book.held).toHaveLength(1)
+  other.revoke()
+  expect(other.book.held).toEqual([])
+})
+
 test('a session ends with its token', () => {
   const { book, token, keep, revoke } = open({ endsAtMs: Date.now() + 2_000 })
   const { secret, session } = newSession('session', token, limits)
   keep(storedSession(session))
-  expect(book.find('session', secret)?.token.endsAtMs).toBe(token.endsAtMs)
+  const held = book.find('session', secret)
+  expect(held && endOfSession(held)).toBe(token.endsAtMs)
   revoke()
   expect(book.find('session', secret)).toBeUndefined()
   const other = open({ endsAtMs: Date.now() + 2_000 })
@@ -73,6 +100,15 @@ test('a session ends with its token', () => {
   other.keep(storedSession(second.session))
   other.pass(2_500)
   expect(other.book.find('session', second.secret)).toBeUndefined()
+})
+
+test('what a session makes may outlive it, but not what somebody has signed in with', () => {
+  const { book, token, keep } = open()
+  const { secret, session } = newSession('session', token, limits)
+  keep(storedSession(session))
+  const held = book.find('session', secret)
+  expect(held?.token.endsAtMs).toBeUndefined()
+  expect(held && endOfSession(held)).toBe(session.endsAtMs)
 })
 
 test('what a later version keeps of a session is not overlooked', () => {

@@ -39,6 +39,11 @@ test.each([
   ['an argument of another kind', ['sources', 'get', ''], ['shop', 'app']],
   ['an option', ['log', 'tail', '--destination', 'e'], ['erp']],
   ['an option of another kind', ['send', '--source', 's'], ['shop']],
+  [
+    'an option of a command without such an argument',
+    ['mappings', 'test', '--destination', 'cr'],
+    ['crm', 'crm-eu'],
+  ],
 ])('%s is completed with the ids of the catalog', (_what, words, ids) => {
   expect(offered(words)).toEqual(ids)
 })

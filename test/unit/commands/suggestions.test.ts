@@ -50,8 +50,8 @@ describe.concurrent('help', () => {
   test.each([
     ['help', 'sluice [options] [command]'],
     ['help log', 'sluice log [options] [command]'],
-    ['help log find', 'sluice log find [options] <message-id>'],
-    ['log help find', 'sluice log find [options] <message-id>'],
+    ['help log find', 'sluice log find [options] <message>'],
+    ['log help find', 'sluice log find [options] <message>'],
   ])('is shown by: sluice %s', async (line, usage) => {
     const { code, stdout } = await run(line)
     expect([code, stdout.split('\n')[0]]).toEqual([0, `Usage: ${usage}`])

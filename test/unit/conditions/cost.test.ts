@@ -15,6 +15,11 @@ const many = Array.from({ length: 8_000 }, (_, at) => at % 7)
 
 /** Messages in which one thing is as large as possible. */
 const hostile: readonly object[] = [
+  // A search for the one in the other compares nearly all characters at each place.
+  {
+    event: `${'a'.repeat(16_000)}b${'a'.repeat(16_000)}`,
+    properties: { a: 'a'.repeat(60_000), b: 'a'.repeat(60_000), c: 'a'.repeat(100_000), e: { f: '' } },
+  },
   { properties: { a: many, b: [...many], c: long, d: long, e: { f: many } } },
   { properties: { a: Array.from({ length: 400 }, () => 'x'.repeat(80)), b: 'x'.repeat(32_000), c: '' } },
   {
@@ -45,6 +50,8 @@ const comparison = fc.constantFrom('==', '!=', '<', '<=', '>', '>=', 'in', '+', 
 const method = fc.constantFrom(
   'contains("ba")',
   'contains("bb")',
+  'contains(properties.c)',
+  'contains(event)',
   'startsWith("ab")',
   'endsWith("a")',
   'glob("*a*b*a*c")',
@@ -73,6 +80,13 @@ const term = fc.oneof(
   fc
     .tuple(field, fc.oneof(field, literal), method)
     .map(([list, other, call]) => `${list}.filter(x, x.${call} || x == ${other}).size() > 1`),
+  fc
+    .tuple(fc.integer({ min: 1, max: 30 }), fc.constantFrom('+', ','), field, ofItem)
+    .map(([count, by, list, item]) => {
+      const lists = Array.from({ length: count }, () => list).join(by)
+      const range = by === ',' ? `[${lists}]` : `(${lists})`
+      return `${range}.all(x, ${Array.from({ length: 8 }, () => `${item} != 0.5`).join(' && ')})`
+    }),
   fc.tuple(field, field).map(([one, other]) => `${one} + ${one} + ${other} == ${other}`),
 )
 

@@ -130,6 +130,7 @@ test('every key has its default when nothing is set', () => {
       answers: false,
       userKey: undefined,
       userKeyFile: undefined,
+      index: [],
     },
     index: {
       folder: '.sluice/log',

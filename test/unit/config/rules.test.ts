@@ -75,3 +75,22 @@ test('a password or a token in the clear is warned of', () => {
   expect(warningsOf({ ...plain, SSL: 'true' })).toEqual([])
   expect(warningsOf({ ...plain, SASL_MECHANISM: 'scram-sha-256' })).toEqual([])
 })
+
+function readIndexed(fields: string) {
+  return readConfig({ env: { SLUICE_ATTEMPTS_INDEX: fields } })
+}
+
+test('at most eight fields of messages are indexed, and each is the path of a field', () => {
+  const nine = Array.from({ length: 9 }, (_, index) => `properties.f${index}`)
+  expect(readIndexed(nine.slice(1).join(','))).toMatchObject({
+    ok: true,
+    config: { attempts: { index: nine.slice(1) } },
+  })
+  expect(readIndexed('properties["order id"]')).toMatchObject({ ok: true })
+  for (const [given, words] of [
+    [nine.join(','), 'has more than 8 fields'],
+    ['properties..a', 'fields of messages such as properties.orderId'],
+    ['=4711', 'fields of messages such as properties.orderId'],
+  ] as const)
+    expect(readIndexed(given)).toMatchObject({ ok: false, message: expect.stringContaining(words) })
+})

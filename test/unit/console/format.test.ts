@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { duration, fromNow, millis, percent } from '../../../src/console/data/format.ts'
-import { explainReason } from '../../../src/console/data/reasons.ts'
+import { explainReason } from '../../../src/message/dead-letter-explained.ts'
 import { clients, snippetOf } from '../../../src/console/data/snippets.ts'
 
 describe('figures of the console', () => {
@@ -34,7 +34,14 @@ describe('figures of the console', () => {
   })
 
   test('a latency has as many digits as are known', () => {
-    expect([3.14, 31.2, 880, 1_250, null].map(millis)).toEqual(['3.1 ms', '31 ms', '880 ms', '1.25 s', '—'])
+    expect([0, 3.14, 31.2, 880, 1_250, null].map(millis)).toEqual([
+      '0 ms',
+      '3.1 ms',
+      '31 ms',
+      '880 ms',
+      '1.25 s',
+      '—',
+    ])
   })
 })
 

@@ -37,5 +37,6 @@ export const arbitraryState: fc.Arbitrary<WrittenState> = fc.record({
     fc.string({ unit: fc.nat(255).map((code) => String.fromCharCode(code)), minLength: 6, maxLength: 6 }),
   ),
   job: text,
+  values: fc.constant(''),
   answer: fc.oneof(fc.constant(undefined), fc.uint8Array({ minLength: 1, maxLength: 2_048 })),
 })

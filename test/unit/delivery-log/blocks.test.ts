@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import avro from 'avsc'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readBlock } from '../../../src/delivery-log/block-reader.ts'
+import { BlockReader, readBlock } from '../../../src/delivery-log/block-reader.ts'
 import { BlockWriter, type WrittenState } from '../../../src/delivery-log/block-writer.ts'
 import { logKinds, logOutcomes, type LogRecord, logVerdicts } from '../../../src/delivery-log/log-record.ts'
 import { recordData } from '../../../src/roles/operations/log-text.ts'
@@ -21,7 +21,8 @@ function write(states: readonly WrittenState[]): Buffer {
 
 /** Returns a state as an Avro library reads it by the schema. */
 function avroOf(state: WrittenState, sinceMs: number): object {
-  const { atMs, firstSeenMs, durationMs, user, answer, kind, verdict, outcome, ...same } = state
+  const { atMs, firstSeenMs, durationMs, user, answer, kind, verdict, outcome, values, ...same } = state
+  expect(values).toBe('')
   return {
     ...same,
     kind: logKinds[kind],
@@ -79,6 +80,35 @@ test('what is read is what was written', () => {
       expect(readBlock(write(states), 7)).toEqual(states.map((state) => recordOf(state, 7)))
     }),
   )
+})
+
+const hashes = fc
+  .array(fc.uint8Array({ minLength: 6, maxLength: 6 }), { maxLength: 16 })
+  .map((all) => all.map((bytes) => Buffer.from(bytes).toString('latin1')).join(''))
+
+test('the indexed values of each record follow the block, and readers that do not know them see the same', () => {
+  const withValues = fc.tuple(arbitraryState, hashes).map(([state, values]) => ({ ...state, values }))
+  fc.assert(
+    fc.property(fc.array(withValues, { minLength: 1, maxLength: 20 }), (states) => {
+      const block = write(states)
+      const plain = write(states.map((state) => ({ ...state, values: '' })))
+      expect(block.subarray(0, plain.length).equals(plain)).toBe(true)
+      const reader = new BlockReader()
+      expect(reader.open(block)).toBe(true)
+      const read: string[] = []
+      while (reader.next()) read.push(reader.bytes.toString('latin1', reader.valuesAt, reader.valuesEnd))
+      expect(read).toEqual(states.map(({ values }) => values))
+    }),
+  )
+})
+
+test('a block whose values are damaged fails, or has none', () => {
+  const block = write([stateOf({ values: 'abcdef' }), stateOf({ values: 'ghijkl' })])
+  for (const at of [5, 4, 12, 19].map((fromEnd) => block.length - fromEnd)) {
+    const damaged = Buffer.from(block)
+    damaged[at] = 0xff
+    expect(() => readBlock(damaged, 0)).toThrow(RangeError)
+  }
 })
 
 test('a block of another format has nothing to be read', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readBlock } from '../../../src/delivery-log/block-reader.ts'
+import { BlockReader, readBlock } from '../../../src/delivery-log/block-reader.ts'
 import { createLogObserver, type LogObserver } from '../../../src/delivery-log/log-observer.ts'
 import type { LogRecord } from '../../../src/delivery-log/log-record.ts'
 import type { HookResult } from '../../../src/pipeline/decision.ts'
@@ -248,4 +248,29 @@ test('a block that has grown is given away at once, and the end of its delivery 
   observer.delivered(delivery)
   observer.flush()
   expect(records.map(({ kind, isEnd }) => [kind, isEnd])).toEqual([['delivered', true]])
+})
+
+test('records have the hashes of the values of their message, and those of no other', () => {
+  const blocks: Buffer[] = []
+  const observer = createLogObserver({
+    outlet: { isFull: false, offer: (_unit, block) => void blocks.push(block) },
+    successesPerSecond: 100,
+    valuesOf: (body) => (body.includes('4711') ? 'abcdef' : ''),
+    onDropped: () => undefined,
+    now: () => nowMs,
+  })
+  observer.attempted(deliveryOf({ body: Buffer.from('{"a":1}') }), resultOf('retry', 503), 5)
+  observer.attempted(deliveryOf({ body: Buffer.from('{"a":4711}') }), resultOf('retry', 503), 5)
+  observer.filtered(
+    'filtered_by_destination',
+    { destinationId: 'crm', sourceId: 'shop', messageId: 'm2', kind: 'track', body: Buffer.from('4711') },
+    held,
+  )
+  observer.finish()
+  const reader = new BlockReader()
+  const read: string[] = []
+  for (const block of blocks)
+    for (reader.open(block); reader.next();)
+      read.push(reader.bytes.toString('latin1', reader.valuesAt, reader.valuesEnd))
+  expect(read).toEqual(['', 'abcdef', 'abcdef'])
 })

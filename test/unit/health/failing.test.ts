@@ -41,6 +41,11 @@ function startAnswers() {
       const result = { hookId: 'main', outcome, verdict: judge(outcome), mayHaveArrived: false }
       for (let n = 0; n < times; n++) answers.observer.attempted(delivery, result, 1)
     },
+    askForToken: (problem: string | undefined, times = 1) => {
+      const definition = catalog.destinations.get('crm')
+      for (let n = 0; n < times; n++)
+        answers.observer.askedForToken?.('crm', 'main', { problem, isKept: false }, definition)
+    },
     waits: (ms: number) => answers.observer.parked(deliveryOf('shop', 'crm'), 'failed', ms),
     failing: (openForMs = 0) =>
       answers
@@ -79,6 +84,38 @@ test('a hook that refuses everything fails too, and one that asks for fewer requ
   other.attempt(throttled, 9)
   other.attempt({ kind: 'proxy', code: 'ECONNREFUSED', isDown: true }, 9)
   expect(other.failing()).toBeUndefined()
+})
+
+test('a hook without a token fails, with the reason, until one comes or a request fails in another way', () => {
+  const { attempt, askForToken, failing } = startAnswers()
+  const problem = `https://login.example.com: status 401 ${'x'.repeat(500)}`
+  askForToken(problem, 3)
+  expect(failing()?.hooks).toMatchObject([{ loginProblem: problem.slice(0, 200) }])
+  askForToken(undefined)
+  expect(failing()).toBeUndefined()
+  askForToken(problem, 3)
+  attempt(unavailable)
+  expect(failing()?.hooks[0]).not.toHaveProperty('loginProblem')
+})
+
+test('a reason why a login fails is told when it comes and goes, and a reader knows it', () => {
+  const reporter = new FailingReporter('w1')
+  const board = new HealthBoard()
+  let offset = 0
+  const tell = (word: FailingWord, nowMs: number): void => {
+    const process: HealthRecord = { kind: 'process', writer: 'w1', word: { units: [0], of: 1 } }
+    for (const record of [process, ...reporter.report(new Map([['crm', word]]), nowMs).records])
+      board.take({ offset: offset++, ...encodeHealth(record) }, nowMs)
+  }
+  const known = (nowMs: number) => board.failingOf('crm', nowMs)?.hooks.get('a1b2c3d4')?.loginProblem
+  const [hook] = wordOf(3).hooks
+  if (hook === undefined) throw new Error('the word has no hook')
+  tell({ hooks: [hook] }, 0)
+  expect(known(0)).toBeUndefined()
+  tell({ hooks: [{ ...hook, loginProblem: 'status 401' }] }, 20_000)
+  expect(known(20_000)).toBe('status 401')
+  tell({ hooks: [hook] }, 40_000)
+  expect(known(40_000)).toBeUndefined()
 })
 
 test('a hook with an open breaker fails, even if it accepts a request now and then, until it has failed none for 30 s', () => {

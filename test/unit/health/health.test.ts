@@ -109,6 +109,59 @@ test('the words of several processes are added up, the oldest counts, and the ra
   expect(log.board.asOfMs(4_000)).toBe(4_000)
 })
 
+function batchingFacts(messages: number, perRequest: number) {
+  const limit = { inFlight: 4, perSecond: 2, perRequest, isLowered: false }
+  return factsOf({ crm: { messages, limit } })
+}
+
+test('of a destination with batches, it counts the messages of a request until a rate is known', () => {
+  const log = new Log()
+  const reporter = new Reporter('w1')
+  log.write(reporter.report(batchingFacts(1_000, 100), 0), 0)
+  expect(log.board.of('crm', 0)).toMatchObject({ drainMs: 5_000, perSecond: 2 })
+  // Larger messages make smaller batches.
+  log.write(reporter.report(batchingFacts(1_000, 25), 0), 0)
+  expect(log.board.of('crm', 0).drainMs).toBe(20_000)
+  for (let n = 0; n < 600; n++) reporter.left('crm')
+  log.write(reporter.report(batchingFacts(400, 25), 3_000), 3_000)
+  expect(log.board.of('crm', 3_000).drainMs).toBe(2_000)
+})
+
+test('between two batches, and between two messages of a low limit, the rate stays what it is', () => {
+  for (const perRequest of [100, 1]) {
+    const log = new Log()
+    const reporter = new Reporter('w1')
+    const limit = { inFlight: 4, perSecond: 1 / 30, perRequest, isLowered: false }
+    const told: (number | undefined)[] = []
+    for (let seconds = 0; seconds <= 120; seconds += 3) {
+      // One request each half minute.
+      if (seconds > 0 && seconds % 30 === 0) for (let n = 0; n < perRequest; n++) reporter.left('crm')
+      const messages = 1_000 * perRequest
+      log.write(reporter.report(factsOf({ crm: { messages, limit } }), seconds * 1_000), seconds * 1_000)
+      if (seconds > 60) told.push(log.board.of('crm', seconds * 1_000).drainMs)
+    }
+    const known = told.map((ms = 0) => ms / 30_000_000)
+    expect(Math.min(...known)).toBeGreaterThan(0.1)
+    expect(Math.max(...known)).toBeLessThan(1.5)
+  }
+})
+
+test('a rate falls while nothing leaves any more, and is not written at each report', () => {
+  const log = new Log()
+  const reporter = new Reporter('w1')
+  let written = 0
+  for (let seconds = 0; seconds <= 300; seconds += 3) {
+    if (seconds > 0 && seconds <= 30) for (let n = 0; n < 30; n++) reporter.left('crm')
+    const records = reporter.report(factsOf({ crm: { messages: 500 } }), seconds * 1_000)
+    if (seconds > 30) written += records.length - 1
+    log.write(records, seconds * 1_000)
+    if (seconds === 30) expect(log.board.of('crm', 30_000).drainMs).toBe(50_000)
+    if (seconds === 90) expect(log.board.of('crm', 90_000).drainMs).toBeGreaterThan(10_000_000)
+  }
+  expect(log.board.of('crm', 300_000).drainMs).toBeUndefined()
+  expect(written).toBeLessThan(30)
+})
+
 test('while the owner of a unit tells nothing, nothing is known, and that is not 0', () => {
   const log = new Log()
   expect(log.board.of('crm', 0).messages).toBeUndefined()

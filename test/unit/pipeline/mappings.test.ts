@@ -134,6 +134,7 @@ test.each<[Mapping, string]>([
   const [letter] = all.written
   expect(letter).toMatchObject({ topic: 'dead-letters', headers: { reason, 'destination-id': 'crm' } })
   expect(letter?.headers['detail']).not.toContain('Bought')
+  expect(letter?.headers['detail']).toContain('sluice mappings test')
 })
 
 test('a replay makes the request anew, by the mapping that the destination has then', async () => {

@@ -3,8 +3,9 @@ import { createCatalog } from '../../../src/catalog/catalog.ts'
 import { replayCalls } from '../../../src/roles/replay-calls.ts'
 import type { ReplayDesk } from '../../../src/roles/operations/replay-desk.ts'
 import { adminRequest } from '../../support/admin-request.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
-const silent = { info() {}, warn() {} }
+const silent = quietLog
 const preview = adminRequest({ body: { selection: { of: 'dead-letters' } } })
 const catalog = () => createCatalog([], [], '')
 

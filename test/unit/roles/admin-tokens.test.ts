@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { createToken, findToken } from '../../../src/admin/tokens.ts'
 import { readConfig } from '../../../src/config/read.ts'
 import { openTokens } from '../../../src/roles/admin-tokens.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 
 test('a token that another one of the same length replaces is valid no more, whatever the time of the file is', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-tokens-'))
@@ -18,7 +19,7 @@ test('a token that another one of the same length replaces is valid no more, wha
   await write(old.line)
   const read = readConfig({ env: { SLUICE_ADMIN_TOKENS_FILE: file } })
   if (!read.ok) throw new Error(read.message)
-  const tokens = await openTokens(read.config, { info() {}, error() {} })
+  const tokens = await openTokens(read.config, quietLog)
   onTestFinished(async () => {
     await tokens.stop()
     await rm(folder, { recursive: true })

@@ -160,7 +160,7 @@ describe('by the filter of a destination', () => {
       to: [on, rich],
       unjudged: [],
       skipped: [],
-      failed: [{ destination: odd, detail: expect.stringContaining('int conversion') }],
+      failed: [{ destination: odd, of: 'filter', detail: expect.stringContaining('int conversion') }],
     })
     expect(reasons(routed({ total: 1 }))).toEqual(['rich: filtered_by_destination'])
     expect(reasons(routed({}))).toEqual(['rich: filtered_by_missing_field'])

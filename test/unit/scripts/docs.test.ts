@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decisionFaults } from '../../../scripts/decisions.ts'
-import { docFaults, type DocFacts, spokenFaults } from '../../../scripts/docs-faults.ts'
+import { docFaults, type DocFacts, readerFaults, spokenFaults } from '../../../scripts/docs-faults.ts'
 import { anchorsOf } from '../../../scripts/markdown-page.ts'
 import { diagramFault } from '../../../scripts/mermaid.ts'
 
@@ -55,6 +55,7 @@ test('a page that names only what exists has no fault', () => {
         '`npm run check`, `npm run bench -- worker`, `npx sluice worker --processes 4`, `http.port`, `catalog.yaml`',
         '`sluice_up`, `sluice_wait_…`, sluice:rate:5m, `SLUICE_HTTP_PORT`, `src/kafka/group/claim.ts`, `kafka/group/claim.ts`',
         block('KAFKA_BROKERS=x npx sluice topics apply \\\n  --topics-check warn\nsluice --version'),
+        'Outside of a checkout: `npx @OWNER/sluice`.',
         block('helm install sluice deploy --set a=b'),
       ].join('\n'),
     ).filter((fault) => !fault.includes('deploy')),
@@ -87,7 +88,7 @@ test.each([
   ],
   [
     'a flag',
-    block('x\nnpx sluice worker --gone 4'),
+    block('x\nsluice worker --gone 4'),
     "docs/page.md:3 names --gone, which `sluice worker` doesn't take",
   ],
   [
@@ -135,6 +136,11 @@ test.each([
     '`sluice help gone`',
     'docs/page.md:1 names `sluice help gone`, but there is no such command',
   ],
+  [
+    'a package of ours by the name that npx takes',
+    'Run `npx\nsluice worker`.',
+    'docs/page.md:1 says npx sluice, which runs a package of somebody else outside of a checkout: write sluice',
+  ],
   ['a path', '`src/gone.ts`', "docs/page.md:1 names src/gone.ts, which doesn't exist"],
   ['a path of the drill', '`drill/gone.ts`', "docs/page.md:1 names drill/gone.ts, which doesn't exist"],
   ['a path within src', '`kafka/gone.ts`', "docs/page.md:1 names kafka/gone.ts, which doesn't exist"],
@@ -154,13 +160,26 @@ test('what a program or a template tells people to run is checked too', () => {
   const text = [
     "say('run `sluice topics gone`')",
     'say("then: sluice worker --gone")',
+    'say(`try: ${sluice} topics gone`)',
     'command: sluice topics apply --topics-check warn',
     'throw new Error(`sluice needs Node; the log of sluice worker has it`)',
   ].join('\n')
   expect(spokenFaults({ file: 'src/say.ts', text }, facts)).toEqual([
     'src/say.ts:1 names `sluice topics gone`, but there is no such command',
     "src/say.ts:2 names --gone, which `sluice worker` doesn't take",
+    'src/say.ts:3 names `sluice topics gone`, but there is no such command',
   ])
+})
+
+function readersOf(text: string): number {
+  return readerFaults({ file: 'docs/page.md', text }).length
+}
+
+test('a page says in its first hundred words whom it is for, outside of code', () => {
+  expect(readersOf('# Page\n\nThis page is for operators.\n')).toBe(0)
+  expect(readersOf('# Page\n\nIt says how.\n')).toBe(1)
+  expect(readersOf(`# Page\n\n${block('this is for code')}`)).toBe(1)
+  expect(readersOf(`# Page\n\n${'word '.repeat(100)}This page is for operators.\n`)).toBe(1)
 })
 
 test('an anchor is what GitHub makes of a heading', () => {

@@ -1,8 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { logLinesMarkdown } from '../../../scripts/log-lines/log-lines-markdown.ts'
+import { linesWithMeaning, logLinesMarkdown } from '../../../scripts/log-lines/log-lines-markdown.ts'
+import {
+  isNamed,
+  patternOf,
+  readShown,
+  shownFaults,
+  textsOfTests,
+} from '../../../scripts/log-lines/shown-lines.ts'
+
+const project = resolve(import.meta.dirname, '../../..')
 
 let root: string
 
@@ -70,4 +79,42 @@ test('a line whose text is not in its file has to be named', () => {
 test('a line to act on says what to do', () => {
   write(code, meanings.replace(', do: Report it.', ''))
   expect(() => logLinesMarkdown(root)).toThrow('"it is broken"')
+})
+
+test('each line of the log is shown by a test, or it is said why', () => {
+  const texts = textsOfTests(project)
+  const isNamedLine = (line: string) => isNamed(line, texts)
+  const exists = (file: string) => existsSync(join(project, file))
+  expect(shownFaults(linesWithMeaning(project), readShown(project), { isNamedLine, exists })).toEqual([])
+})
+
+test('a line that no test shows, and what is said of no line, are faults', () => {
+  const shown = { 'test/gone.test.ts': ['it goes on', 'it was'], 'test/one.test.ts': ['it goes on'] }
+  const unshown = [{ reason: '', lines: ['it is odd'] }]
+  const facts = { isNamedLine: () => false, exists: (file: string) => file !== 'test/gone.test.ts' }
+  expect(shownFaults(['it begins', 'it goes on', 'it is odd'], { shown, unshown }, facts)).toEqual([
+    'no test shows this line: name it in a test, or add it to scripts/log-lines/shown.yaml: "it begins"',
+    'no code writes this line: "it was"',
+    'this line is listed twice: "it goes on"',
+    'there is no test test/gone.test.ts',
+    'say why no test shows: it is odd',
+  ])
+})
+
+test('a test names a line by a part of it that has three words, or by all of it', () => {
+  mkdirSync(join(root, 'test'))
+  writeFileSync(
+    join(root, 'test/a.test.ts'),
+    String.raw`expect(a).toMatch(/^Kafka is away \(\d+ s\): trying it again$/); expect(b).toBe('started')`,
+  )
+  const texts = textsOfTests(root)
+  expect(isNamed('broker 1: trying it again, for ever', texts)).toBe(false)
+  expect(isNamed('Kafka is away (… s): trying it again', texts)).toBe(true)
+  expect(isNamed('started', texts)).toBe(true)
+  expect(isNamed('it has started again', texts)).toBe(false)
+})
+
+test('a line with parts that differ stands for all messages of its form', () => {
+  expect(patternOf('after … s (…)').test('after 5 s (a timeout)')).toBe(true)
+  expect(patternOf('after … s').test('after 5 s, again')).toBe(false)
 })

@@ -100,7 +100,7 @@ describe('a path', () => {
     },
   )
 
-  test.each(['users', '/a/../b', '/a/%2e%2E/b', '/a b', '/a#b', '//{{x}}\\', '/%zz'])(
+  test.each(['users', '/a/../b', '/a/%2e%2E/b', '/a/..%2Fb', '/a%5c..', '/a b', '/a#b', '//{{x}}\\', '/%zz'])(
     '%s is refused',
     (path) => {
       expect(mappingFaults({ path })).toMatchObject([{ path: ['path'] }])
@@ -145,6 +145,33 @@ test('headers take the place of those of the URL, and no value breaks a request'
   ])
   for (const event of ['a\r\nX-Evil: 1', 'ключ', '\u0000'])
     expect(shaped({ headers }, { ...order, event })).toContain('headers.X-Event gets a value')
+})
+
+test.each(['[', '{"a":'])('a text that is decoded has at most 100 levels: %s', (opening) => {
+  const textOf = (levels: number) =>
+    opening.repeat(levels) + '1' + (opening === '[' ? ']' : '}').repeat(levels)
+  const decode = { '@json': { mode: 'decode', value: { '@path': '$.properties.text' } } }
+  const bodies = [
+    { a: decode },
+    { '@json': { mode: 'encode', value: decode } },
+    { '@excludeWhenNull': decode },
+    { '@flatten': { separator: '.', value: decode } },
+  ]
+  for (const body of bodies) {
+    expect(shaped({ body }, { properties: { text: textOf(100) } })).toHaveProperty('body')
+    for (const levels of [101, 5_000, 100_000])
+      expect(shaped({ body }, { properties: { text: textOf(levels) } })).toContain('more than 100 levels')
+  }
+})
+
+test('a text that a replacement makes too long is not made to its end', () => {
+  const replace = { pattern: 'a', replacement: 'bbbbbbbbbb', pattern2: 'b', replacement2: 'cccccccccc' }
+  const body = { '@replace': { ...replace, value: { '@path': '$.properties.text' } } }
+  const message = { properties: { text: 'a'.repeat(300_000) } }
+  const { user } = process.cpuUsage()
+  expect(shaped({ body }, message)).toContain('steps')
+  // To its end, it has 30 million characters, and takes more than a second.
+  expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(700)
 })
 
 describe('the mapping of a message', () => {

@@ -256,9 +256,11 @@ SLUICE_REGISTRY_USERNAME: registry.existingSecret
 {{- if .Values.proxy.existingSecret }}
 SLUICE_DELIVERY_PROXY: proxy.existingSecret
 {{- end }}
-{{- if .Values.deliveryLog.existingSecret }}
-SLUICE_ATTEMPTS_USER_KEY: deliveryLog.userKeyKey
-SLUICE_ATTEMPTS_USER_KEY_FILE: deliveryLog.userKeyKey
+{{- if or .Values.deliveryLog.existingSecret (include "sluice.userKey" .) }}
+{{- $way := "deliveryLog.userKeyKey" -}}
+{{- if eq (include "sluice.userKey" .) "made" }}{{ $way = "deliveryLog.userKeyKey (or deliveryLog.userKey.create=false)" }}{{ end }}
+SLUICE_ATTEMPTS_USER_KEY: {{ $way }}
+SLUICE_ATTEMPTS_USER_KEY_FILE: {{ $way }}
 {{- end }}
 {{- if .Values.deliveryLog.index.enabled }}
 SLUICE_INDEX_TOKEN: deliveryLog.tokenKey
@@ -413,13 +415,46 @@ the one with the fewest letters between the common beginning and the common end.
 {{- end }}
 {{- end -}}
 
+{{/* Renders where the key for users is from: `own` (deliveryLog.existingSecret), `made` (by the Job), or nothing. */}}
+{{- define "sluice.userKey" -}}
+{{- with .Values.deliveryLog -}}
+{{- if and .existingSecret .userKeyKey -}}own{{- else if .userKey.create -}}made{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Renders the name of the Secret that the Job makes. It has the key under the name user-key. */}}
+{{- define "sluice.userKeySecret" -}}
+{{ include "sluice.fullname" . }}-user-key
+{{- end -}}
+
 {{/* Renders the variable for roles that hash users for the delivery log. */}}
 {{- define "sluice.userKeyEnv" -}}
-{{- with .Values.deliveryLog }}
-{{- if and .existingSecret .userKeyKey }}
+{{- $from := include "sluice.userKey" . -}}
+{{- if eq $from "own" }}
 - name: SLUICE_ATTEMPTS_USER_KEY_FILE
-  value: /etc/sluice-log/{{ .userKeyKey }}
+  value: /etc/sluice-log/{{ .Values.deliveryLog.userKeyKey }}
+{{- else if eq $from "made" }}
+- name: SLUICE_ATTEMPTS_USER_KEY_FILE
+  value: /etc/sluice-user-key/user-key
 {{- end }}
+{{- end -}}
+
+{{/* Renders the mount of the key that the Job has made, or nothing. */}}
+{{- define "sluice.userKeyMount" -}}
+{{- if eq (include "sluice.userKey" .) "made" }}
+- name: user-key
+  mountPath: /etc/sluice-user-key
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{/* Renders the volume of the key that the Job has made, or nothing. A pod waits until the Secret is there. */}}
+{{- define "sluice.userKeyVolume" -}}
+{{- if eq (include "sluice.userKey" .) "made" }}
+- name: user-key
+  secret:
+    secretName: {{ include "sluice.userKeySecret" . }}
+    defaultMode: 0440
 {{- end }}
 {{- end -}}
 

@@ -27,6 +27,22 @@ test('a delivery that failed comes with advice, and a dead letter with the comma
   ])
 })
 
+test.each([
+  ['filter_failed', 'sluice filter test'],
+  ['mapping_failed', 'sluice mappings test'],
+  ['login_failed', 'Correct the login'],
+  ['dropped', 'audit trail'],
+])(
+  'a dead letter that was never sent (%s) comes with what its reason means, and what to do',
+  (reason, words) => {
+    expect(notesOf({ destination: 'crm', kind: dead, reason })).toEqual([
+      expect.stringMatching(/^crm: /),
+      expect.stringContaining('sluice replay dead-letters --destination crm'),
+    ])
+    expect(notesOf({ destination: 'crm', kind: dead, reason })[0]).toContain(words)
+  },
+)
+
 test('where an answer was kept, no setting is named', () => {
   const answer = Buffer.from('no such path')
   expect(notesOf({ ...refused, verdict: retry, status: 500, answer }).join('\n')).not.toContain(

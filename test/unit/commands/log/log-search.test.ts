@@ -28,6 +28,7 @@ function filterOf(since: string | undefined, until: string | undefined): LogFilt
     hook: undefined,
     message: undefined,
     user: undefined,
+    value: undefined,
     kind: undefined,
     outcome: undefined,
     reason: undefined,

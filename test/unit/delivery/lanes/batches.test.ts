@@ -89,6 +89,19 @@ describe('a lane with batches', () => {
     expect(batches).toHaveLength(2)
   })
 
+  test('says how many deliveries leave together, by the size of those that wait', () => {
+    const { lanes } = openBatching({ mayStart: () => false })
+    expect(lanes.perBatch('a')).toBeUndefined()
+    lanes.offer(parcel('1'))
+    expect(lanes.perBatch('a')).toBe(3)
+    lanes.offer(parcel('2', { bytes: 990 }))
+    expect(lanes.perBatch('a')).toBe(2)
+    lanes.offer(parcel('3', { bytes: 5_000 }))
+    expect(lanes.perBatch('a')).toBe(1)
+    lanes.offer(new Parcel('b', '4'))
+    expect(lanes.perBatch('b')).toBe(1)
+  })
+
   test('does not wait for others when the buffer has no more room', () => {
     const { lanes, batches } = openBatching({ freeRecords: () => 2 })
     lanes.offer(parcel('1'))

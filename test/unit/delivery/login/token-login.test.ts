@@ -173,3 +173,17 @@ describe('a token that a server has refused', () => {
     expect(one.login.mayReplace('second')).toBe(true)
   })
 })
+
+test('tokens that have ended when they arrive are asked for with pauses, and the login says so', async () => {
+  const one = scene()
+  one.login.token()
+  one.later(2_000)
+  await one.gives('late', -1_500)
+  expect(one.login.token()).toBeUndefined()
+  expect([one.login.state(), one.asked()]).toEqual(['failing', 1])
+  expect(one.login.problem).toContain('have ended when they arrive')
+  one.later(1_200)
+  one.login.token()
+  await one.gives('next')
+  expect([one.login.token(), one.login.problem]).toEqual(['next', undefined])
+})

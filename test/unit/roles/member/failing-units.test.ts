@@ -2,9 +2,10 @@ import { beforeEach, expect, test } from 'vitest'
 import { topicNames } from '../../../../src/topics/topics.ts'
 import { workerObstacles } from '../../../../src/roles/start/readiness.ts'
 import { FailingUnits } from '../../../../src/roles/member/failing-units.ts'
+import { quietLog } from '../../../support/emitted-lines.ts'
 
 const topics = topicNames({ prefix: '', generation: 1 })
-const log = { info: () => undefined, warn: () => undefined }
+const log = quietLog
 
 let failingUnits: FailingUnits
 

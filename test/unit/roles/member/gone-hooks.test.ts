@@ -6,6 +6,7 @@ import type { KeyedRecord } from '../../../../src/message/records.ts'
 import { encodeGone } from '../../../../src/notices/gone-record.ts'
 import { encodePause } from '../../../../src/notices/pause-record.ts'
 import { AutoPauses } from '../../../../src/roles/member/auto-pauses.ts'
+import { quietLog } from '../../../support/emitted-lines.ts'
 
 const main = '{ id: main, url: https://main.example/ }'
 const spare = '{ id: spare, url: https://spare.example/ }'
@@ -49,7 +50,7 @@ class Worker {
     this.#topic = topic
     this.pauses = new AutoPauses({
       config: config.config,
-      log: { info() {}, warn() {}, debug() {} },
+      log: quietLog,
       file: { current: () => this.catalog, refused: () => undefined, onChange() {} },
       isStalled: () => false,
     })

@@ -41,6 +41,36 @@ test('each message is said what a destination with this filter does with it', ()
   expect(previewed({}, order)).toEqual(['passes'])
 })
 
+test('the mapping that is for a message is named, with the message and the request that it makes of it', () => {
+  const mappings = [
+    { name: 'people', condition: 'type == "identify"', body: { id: { '@path': '$.userId' } } },
+    { condition: 'event == "E"', method: 'PUT', path: '/u/{{userId}}', body: { n: 1 } },
+    { condition: 'event == "F"', path: '/{{properties.gone}}', body: {} },
+  ]
+  const checked = checkRule({ filter: { condition: 'type != "page"' }, mappings })
+  if (!checked.ok) throw new Error(checked.faults.join(' '))
+  const tried = [
+    order,
+    { type: 'identify', userId: 'u1' },
+    { ...order, event: 'F' },
+    { ...order, event: 'G' },
+    { ...order, type: 'page' },
+    {},
+  ].map((message) => ({ value: Buffer.from(JSON.stringify(message)), atMs: 0 }))
+  const results = previewOf(checked.destination, tried, defaultLimits)
+  expect(results.map(({ result, mapping }) => [result, mapping])).toEqual([
+    ['passes', { place: 1, name: null }],
+    ['passes', { place: 0, name: 'people' }],
+    ['mapping_failed', { place: 2, name: null }],
+    ['excluded', null],
+    ['excluded', null],
+    ['refused', null],
+  ])
+  expect(results[0]?.request).toMatchObject({ method: 'PUT', path: '/u/u1', body: '{"n":1}' })
+  expect(JSON.parse(results[0]?.message ?? '')).toMatchObject({ ...order, version: 1 })
+  expect(results.map(({ message }) => message === null)).toEqual([false, false, false, false, false, true])
+})
+
 test('faults are those of the catalog, by the names of the rule', () => {
   expect(previewed({ filter: { condition: 'nope == 1', events: [] } })).toEqual([
     expect.stringContaining('filter.events has too few entries'),

@@ -54,6 +54,10 @@ test.each([
   const warned: string[] = []
   const log = { warn: (_fields: object, text: string) => void warned.push(text) }
   expect([maxClients(config(), openFiles, log), warned.length]).toEqual([expected, warnings])
+  for (const warning of warned)
+    expect(warning).toBe(
+      'fewer connections of clients than gateway.maxConnections: the system allows too few open files (ulimit -n)',
+    )
 })
 
 test('requests in flight never need more files than there are', () => {

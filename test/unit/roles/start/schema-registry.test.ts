@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { readConfig } from '../../../../src/config/read.ts'
 import { openDecoder } from '../../../../src/roles/start/schema-registry.ts'
+import { quietLog } from '../../../support/emitted-lines.ts'
 
-const silent = { info() {}, warn() {}, error() {} }
+const silent = quietLog
 
 test('a refused schema is asked for again half a minute later where the clock was set back', async () => {
   const registry = createServer((_request, response) => {

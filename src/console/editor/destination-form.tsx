@@ -1,5 +1,8 @@
-import type { Draft, DraftHook } from '../data/draft.ts'
-import { Button, Check, Choice, Field } from './form.tsx'
+import { Check, Choice, Field } from '../parts/form.tsx'
+import { BatchFields } from './batch-fields.tsx'
+import type { Draft } from './draft.ts'
+import { HookFields } from './hook-fields.tsx'
+import { RuleFields } from './rule-fields.tsx'
 
 type Props = {
   draft: Draft
@@ -27,7 +30,7 @@ export function DestinationForm({ draft, onChange, isNew, isOnlyUrls = false, so
   if (isOnlyUrls)
     return (
       <div class="form">
-        <HookFields hooks={draft.hooks} onChange={(hooks) => set({ hooks })} />
+        <HookFields hooks={draft.hooks} isOnlyUrls onChange={(hooks) => set({ hooks })} />
       </div>
     )
   return (
@@ -59,8 +62,10 @@ export function DestinationForm({ draft, onChange, isNew, isOnlyUrls = false, so
         }
       />
       <Choice label="State" value={draft.state} options={states} onChange={(state) => set({ state })} />
-      <HookFields hooks={draft.hooks} onChange={(hooks) => set({ hooks })} />
+      <HookFields hooks={draft.hooks} isOnlyUrls={false} onChange={(hooks) => set({ hooks })} />
       <MoreFields draft={draft} set={set} isOpen={!isNew} />
+      <RuleFields draft={draft} set={set} />
+      <BatchFields batch={draft.batch} onChange={(batch) => set({ batch })} />
     </div>
   )
 }
@@ -85,24 +90,7 @@ function MoreFields({ draft, set, isOpen }: MoreProps) {
         rows={3}
         hint="One a line. Empty: all."
       />
-      <Field
-        label="Requests a second"
-        value={draft.perSecond}
-        onInput={(perSecond) => set({ perSecond })}
-        hint="At most, all workers together. Empty: no limit."
-      />
-      <Field
-        label="Deliveries in flight"
-        value={draft.maxInFlight}
-        onInput={(maxInFlight) => set({ maxInFlight })}
-        hint="At most, in each process. Empty: 64, and Sluice learns what the endpoint takes."
-      />
-      <Field
-        label="Pause after failing for"
-        value={draft.autoPause}
-        onInput={(autoPause) => set({ autoPause })}
-        hint="Such as 120h, or off. Empty: as the installation is set."
-      />
+      <LimitFields draft={draft} set={set} />
       <Choice
         label="With several URLs"
         value={draft.strategy}
@@ -126,45 +114,33 @@ function MoreFields({ draft, set, isOpen }: MoreProps) {
   )
 }
 
-type HookProps = { hooks: readonly DraftHook[]; onChange: (hooks: readonly DraftHook[]) => void }
-
-function HookFields({ hooks, onChange }: HookProps) {
-  const set = (place: number, change: Partial<DraftHook>): void =>
-    onChange(hooks.map((hook, at) => (at === place ? { ...hook, ...change } : hook)))
+function LimitFields({ draft, set }: Pick<MoreProps, 'draft' | 'set'>) {
   return (
     <>
-      {hooks.map((hook, place) => (
-        <fieldset key={place}>
-          <legend>{hooks.length === 1 ? 'URL' : `URL ${place + 1}`}</legend>
-          <Field
-            label={hooks.length === 1 ? 'Full URL' : `Full URL ${place + 1}`}
-            value={hook.url}
-            onInput={(url) => set(place, { url })}
-            placeholder="https://api.example.com/webhook"
-            required
-            isMono
-          />
-          <details open={hook.headers !== ''}>
-            <summary>Headers</summary>
-            <Field
-              label={hooks.length === 1 ? 'Headers' : `Headers ${place + 1}`}
-              value={hook.headers}
-              onInput={(headers) => set(place, { headers })}
-              rows={2}
-              isMono
-              hint="Name: value, one a line. ${kept:…} stands for a value that stays as it is."
-            />
-          </details>
-          {hooks.length === 1 ? null : (
-            <Button onClick={() => onChange(hooks.filter((_, at) => at !== place))}>Remove this URL</Button>
-          )}
-        </fieldset>
-      ))}
-      {hooks.length >= 5 ? null : (
-        <Button onClick={() => onChange([...hooks, { url: '', id: '', headers: '' }])}>
-          Add another URL
-        </Button>
-      )}
+      <Field
+        label="Requests a second"
+        value={draft.perSecond}
+        onInput={(perSecond) => set({ perSecond })}
+        hint="At most, all workers together. Empty: no limit."
+      />
+      <Field
+        label="Deliveries in flight"
+        value={draft.maxInFlight}
+        onInput={(maxInFlight) => set({ maxInFlight })}
+        hint="At most, in each process. Empty: 64, and Sluice learns what the endpoint takes."
+      />
+      <Field
+        label="Answer within"
+        value={draft.timeout}
+        onInput={(timeout) => set({ timeout })}
+        hint="Such as 2s. Empty: as the installation is set."
+      />
+      <Field
+        label="Pause after failing for"
+        value={draft.autoPause}
+        onInput={(autoPause) => set({ autoPause })}
+        hint="Such as 120h, or off. Empty: as the installation is set."
+      />
     </>
   )
 }

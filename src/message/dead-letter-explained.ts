@@ -1,4 +1,4 @@
-import type { DeadReason } from '../../message/dead-letter-reasons.ts'
+import type { DeadReason } from './dead-letter-reasons.ts'
 
 /** What a reason of dead letters means, and what to do. */
 export type Explained = { readonly means: string; readonly todo: string }
@@ -31,7 +31,7 @@ const explained: Readonly<Record<DeadReason, Explained>> = {
   },
   destination_removed: {
     means: 'The destination was removed from the catalog while it waited.',
-    todo: 'Undo the removal in History if it was a mistake. Then replay.',
+    todo: 'Undo the removal if it was a mistake: the history of the catalog has it. Then replay.',
   },
   destination_off: {
     means: 'The destination was switched off while it waited.',
@@ -42,16 +42,17 @@ const explained: Readonly<Record<DeadReason, Explained>> = {
     todo: 'Mend the endpoint, resume the destination, wait some seconds, and replay.',
   },
   dropped: {
-    means: 'Somebody gave up what waited for the destination. Audit says who.',
+    means: 'Somebody gave up what waited for the destination. The audit trail says who.',
     todo: 'Replay, if it should be sent after all.',
   },
   filter_failed: {
-    means: 'The condition of the destination can not be evaluated for this message.',
-    todo: 'Correct filter.condition of the destination. Then replay: what passes it is sent.',
+    means:
+      'A condition of the destination, of its filter or of a mapping, can not be evaluated for this message.',
+    todo: 'Try it with sluice filter test or sluice mappings test, and correct it. Then replay: what passes it is sent.',
   },
   mapping_failed: {
     means: 'The mapping of the destination makes no request of this message.',
-    todo: 'Look at the detail. Correct the mapping of the destination. Then replay.',
+    todo: 'Try it with sluice mappings test, and correct the mapping. Then replay.',
   },
   bad_retry_headers: {
     means: 'The headers of its record on a retry topic cannot be read.',
@@ -137,7 +138,7 @@ const explained: Readonly<Record<DeadReason, Explained>> = {
   schema_mismatch: faulty('Its value does not fit its schema.'),
 }
 
-/** Explains a reason. A server that is newer than this page may have others. */
+/** Explains a reason. Who wrote it may be newer than this program, and have others. */
 export function explainReason(reason: string): Explained {
   const found = Object.entries(explained).find(([name]) => name === reason)
   return (

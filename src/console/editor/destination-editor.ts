@@ -2,9 +2,13 @@ import { type Signal, useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { askAllAgain } from '../data/asking.ts'
 import { differenceOf, mergePatchOf } from '../data/difference.ts'
-import { destinationOf, type Draft, draftOf } from '../data/draft.ts'
-import type { Destination } from '../data/types.ts'
-import { useAct } from './act.tsx'
+import { readJson } from '../data/json.ts'
+import { may } from '../data/session.ts'
+import type { Destination, FieldChange } from '../data/types.ts'
+import { useAct } from '../parts/act.tsx'
+import { urlPatchOf } from './draft-hook.ts'
+import { destinationOf, type Draft, draftOf } from './draft.ts'
+import { maskedOf } from './masked.ts'
 
 /** A destination as the server has it, with its version. */
 export type Present = { readonly loaded: Destination; readonly version: string }
@@ -13,9 +17,10 @@ export type DestinationEditor = ReturnType<typeof useEditor>
 
 /**
  * Edits a destination in three steps: change the fields, look at the difference (which the server checks by a
- * dry run), and save. If somebody else has changed it meanwhile, `theirs` is what is there now.
+ * dry run), and save. If somebody else has changed it meanwhile, `theirs` is what is there now. `hookIds`:
+ * the ids of its URLs.
  */
-export function useEditor(opened: Present) {
+export function useEditor(opened: Present, hookIds: readonly string[]) {
   const slots: Slots = {
     base: useSignal(opened),
     draft: useSignal(draftOf(opened.loaded)),
@@ -27,7 +32,9 @@ export function useEditor(opened: Present) {
   const save = useAct(
     async (destination: Destination, isDryRun: boolean) => {
       const { loaded, version } = slots.base.value
-      const patch = mergePatchOf({ ...loaded }, { ...destination })
+      const patch = may('admin')
+        ? mergePatchOf({ ...loaded }, { ...destination })
+        : urlPatchOf(loaded.hooks, destination.hooks, hookIds)
       const answer = await api.patchDestination(loaded.id, patch, { version, isDryRun })
       if (!answer.ok && answer.problem.status === 412) slots.theirs.value = await presentOf(loaded.id)
       return answer
@@ -48,7 +55,7 @@ export function useEditor(opened: Present) {
     ...slots,
     isChecked,
     save,
-    edited: () => editedIn(slots),
+    difference: () => differenceIn(slots),
     check: () => send(true),
     commit: () => send(false),
     turn: () => turn(slots),
@@ -73,9 +80,15 @@ type Slots = {
 /** Returns what was edited. `undefined`: the text is no JSON. */
 function editedIn({ draft, json, fault }: Slots): Destination | undefined {
   if (json.value === undefined) return destinationOf(draft.value)
-  const read = readJson(json.value)
+  const read = readDestination(json.value)
   fault.value = read === undefined ? 'This is no JSON object.' : undefined
   return read
+}
+
+/** Returns what differs. The secrets that somebody has typed aren't in it. */
+function differenceIn(slots: Slots): readonly FieldChange[] {
+  const edited = editedIn(slots)
+  return edited === undefined ? [] : differenceOf(slots.base.value.loaded, maskedOf(edited))
 }
 
 /** Turns from the form to the text, or back. */
@@ -126,12 +139,8 @@ function mergedOf(base: Fields, mine: Fields, present: Fields): Destination {
   return Object.fromEntries([...kept, ...taken]) as Destination
 }
 
-function readJson(text: string): Destination | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server checks it
-    return typeof value === 'object' && value !== null ? (value as Destination) : undefined
-  } catch {
-    return undefined
-  }
+function readDestination(text: string): Destination | undefined {
+  const value = readJson(text)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the server checks it
+  return typeof value === 'object' && value !== null ? (value as Destination) : undefined
 }
