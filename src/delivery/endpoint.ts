@@ -4,6 +4,7 @@ import type { HookTls } from '../catalog/features/hook-tls.ts'
 import type { Batch } from '../catalog/features/batch.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { batchTypes } from './batch/batch-body.ts'
+import { TakenSize } from './batch/taken-size.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
 import type { SickLoad } from './lanes/sick-load.ts'
 import { HookLoad } from './load/hook-load.ts'
@@ -79,6 +80,8 @@ export type EndpointHook = {
   readonly breaker: Breaker
   /** What was learned about the load that the hook's server takes. */
   readonly load: HookLoad
+  /** What was learned about the size of the batches that the hook takes. */
+  readonly takenSize: TakenSize
   /** The destination's own limit on requests in flight to the hook while the hook's breaker is open. */
   readonly cap: number | undefined
   /**
@@ -158,6 +161,7 @@ function prepare(
         login: login?.kind === 'oauth2' ? logins?.of(login, hook, ownerOf(definition)) : undefined,
         breaker: new Breaker(breaker, load, sickLoad),
         load,
+        takenSize: new TakenSize(),
         cap: definition.maxInFlightSick,
         refusal: hookBreach(hook)?.problem,
       }

@@ -7,6 +7,7 @@ import {
   settlementOf,
 } from '../delivery/batch/batch-answer.ts'
 import { Halving } from '../delivery/batch/halving.ts'
+import { TriedSizes } from '../delivery/batch/taken-size.ts'
 import type { EndpointHook } from '../delivery/endpoint.ts'
 import type { TryClass } from '../delivery/lanes/breaker.ts'
 import type { BulkheadDropReason, PacedTry } from '../delivery/lanes/bulkhead.ts'
@@ -326,6 +327,7 @@ class HookRun<D extends Batched> implements Exchange, PacedTry {
   readonly #way: Way
   readonly #members: readonly Member<D>[]
   readonly #halving: Halving<Member<D>>
+  readonly #tried = new TriedSizes()
   /** The members of the present request. */
   #part: readonly Member<D>[] = []
   /** The last answer because of which a part was halved. */
@@ -389,7 +391,9 @@ class HookRun<D extends Batched> implements Exchange, PacedTry {
     const part = this.#part
     const settlement = settlementOf(outcome, part.length)
     this.#tellHook(outcomeOfRequest(outcome, settlement), nowMs)
+    if (isAccepted(settlement)) this.#tried.taken(part.length)
     if (settlement.kind === 'refused' && part.length > 1) {
+      if (outcome.kind === 'answer') this.#tried.refused(part.length, outcome.status)
       this.#refusal = settlement.outcome
       if (this.#attempt.mayGoOn(this.hook, part) && this.#halving.halve(part)) return
       this.#giveUp(part, nowMs)
@@ -412,7 +416,9 @@ class HookRun<D extends Batched> implements Exchange, PacedTry {
       this.#send(part)
       return
     }
-    if (part !== undefined) this.#giveUp([...part, ...this.#halving.rest()], performance.now())
+    const nowMs = performance.now()
+    if (part !== undefined) this.#giveUp([...part, ...this.#halving.rest()], nowMs)
+    this.hook.takenSize.learn(this.#tried, nowMs)
     this.#attempt.ended(this, this.#way, true)
   }
 
@@ -445,8 +451,12 @@ class HookRun<D extends Batched> implements Exchange, PacedTry {
  * Returns true if an answer tells of its messages, so that other parts of a refused batch may be accepted.
  */
 function isAboutMessages(settlement: Settlement): boolean {
-  if (settlement.kind !== 'all') return true
-  return settlement.verdict.kind === 'delivered'
+  return settlement.kind !== 'all' || isAccepted(settlement)
+}
+
+/** Returns true if a request was accepted with all of its messages. */
+function isAccepted(settlement: Settlement): boolean {
+  return settlement.kind === 'all' && settlement.verdict.kind === 'delivered'
 }
 
 /**

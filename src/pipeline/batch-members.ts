@@ -38,10 +38,12 @@ export function gatherBatch(
   const gathered = [lead]
   if (batch === undefined) return gathered
   const { lanes, stopped, catalog, rules } = options
+  const nowMs = performance.now()
+  const most = Math.min(batch.maxMessages, ...plan.hooks.map(({ takenSize }) => takenSize.mostAt(nowMs)))
   let bytes = bytesOf(lead)
   const last: { ruled: Ruled } = { ruled: ready }
   const leaves = (next: Delivery): boolean => {
-    if (gathered.length >= batch.maxMessages) return false
+    if (gathered.length >= most) return false
     if (next.replayJob !== lead.replayJob || stopped.has(next)) return false
     // A newer value of its property waits, and takes its place when it leads a batch.
     if (next.orderingKey?.first !== undefined) return false

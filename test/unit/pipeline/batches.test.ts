@@ -123,6 +123,36 @@ describe('a batch', () => {
     expect(at.pipeline.inFlight).toBe(0)
   })
 
+  test('is as large as its URL was found to take: only the first one is halved', async () => {
+    const at = open({ batch: { ...ofThree, maxMessages: 12 } })
+    const batchOf12 = 'abcdefghijkl'.split('')
+    const sizes = async (): Promise<number[]> => {
+      const sent: number[] = []
+      while (at.posted.length > 0) {
+        const [now = ''] = underWay(at)
+        sent.push(now.length)
+        await at.answer(now.length > 3 ? { kind: 'answer', status: 413 } : taken)
+      }
+      return sent
+    }
+    send(at, ...batchOf12)
+    expect(await sizes()).toEqual([12, 6, 3, 3, 6, 3, 3])
+    send(at, ...batchOf12.map((name) => name.toUpperCase()))
+    expect(await sizes()).toEqual([3])
+    expect(written(at)).toEqual([])
+  })
+
+  test('with one message that is too large says nothing about the size of the others', async () => {
+    const at = open({ batch: { ...ofThree, maxMessages: 8 } })
+    const tooLarge: Outcome = { kind: 'answer', status: 413 }
+    send(at, ...'abcdefgh'.split(''))
+    while (at.posted.length > 0) await at.answer(underWay(at)[0]?.includes('c') ? tooLarge : taken)
+    expect(written(at)).toEqual(['dead-letters c'])
+    send(at, ...'ABCDEFGH'.split(''))
+    expect(underWay(at)).toEqual(['ABCDEFGH'])
+    await at.answer(taken)
+  })
+
   test('stops being halved when the server fails: what was not sent again is tried later', async () => {
     const at = open({ batch: { ...ofThree, maxMessages: 4 } })
     send(at, 'a', 'b', 'c', 'd')

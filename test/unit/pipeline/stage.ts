@@ -147,6 +147,8 @@ export function stage({
   }
   const pipeline = createPipeline({
     catalog: () => catalog,
+    // On a busy machine, code that isn't compiled yet takes longer than the default.
+    maxRuleMs: 10_000,
     sender: {
       post({ origin }, body, headers, exchange) {
         const one: Posted = {
