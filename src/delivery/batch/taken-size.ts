@@ -19,8 +19,9 @@ export class TriedSizes {
   }
 
   /**
-   * The number of messages that the hook seems to take at most; `undefined` if the answers don't say so. If one
-   * message is too large, the half of the batch without it was taken. So only less than a half tells of a limit.
+   * The number of messages that the hook seems to take at most; `undefined` if the answers don't say so. If
+   * one message is too large, the half of the batch without it was taken. So only less than a half tells of a
+   * limit.
    */
   get found(): number | undefined {
     const isLimit =
@@ -31,7 +32,8 @@ export class TriedSizes {
 
 /**
  * The number of messages that a hook was found to take in one request. Without it, each batch would be halved
- * anew, and most of a batch that is ten times too large would be left for a later try, until its messages expire.
+ * anew, and most of a batch that is ten times too large would be left for a later try, until its messages
+ * expire.
  */
 export class TakenSize {
   #most = Infinity
