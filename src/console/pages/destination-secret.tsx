@@ -79,16 +79,21 @@ function KeyRotation({ id, keys }: { id: string; keys: number }) {
 }
 
 function Rotation({ destination, endsAt }: { destination: Destination; endsAt: string | null }) {
-  const hours = useSignal<(typeof ends)[number]['value']>('')
+  const isStandard = destination.signing?.standardWebhooks === true
+  // `X-Signature` has one secret at a time, so a time has to say when the new one takes over.
+  const offered = isStandard ? ends : ends.filter(({ value }) => value !== '')
+  const hours = useSignal<(typeof ends)[number]['value']>(offered[0]?.value ?? '')
+  const isSigned = destination.sharedSecret !== undefined
   const rotate = useAct(() =>
     api.rotateSecret(
       destination.id,
       'secret',
-      hours.value === '' ? undefined : new Date(Date.now() + Number(hours.value) * 3_600_000).toISOString(),
+      !isSigned || hours.value === ''
+        ? undefined
+        : new Date(Date.now() + Number(hours.value) * 3_600_000).toISOString(),
     ),
   )
   const end = useAct(() => api.endOldSecret(destination.id, 'secret'))
-  const isSigned = destination.sharedSecret !== undefined
   const hasTwo = destination.nextSharedSecret !== undefined
   return (
     <>
@@ -96,7 +101,9 @@ function Rotation({ destination, endsAt }: { destination: Destination; endsAt: s
         {hasTwo
           ? 'There are two secrets: the old one, and the new one beside it. End the old one once the endpoint accepts the new one.'
           : isSigned
-            ? 'Requests are signed. A new secret stays beside the old one until that ends, so no request is refused.'
+            ? isStandard
+              ? 'Requests are signed. A new secret stays beside the old one until that ends, so no request is refused.'
+              : 'Requests are signed. X-Signature uses the old secret until it ends, then the new one. Let the endpoint accept both before that.'
             : 'Requests are not signed yet.'}
         {endsAt === null ? null : (
           <>
@@ -120,7 +127,7 @@ function Rotation({ destination, endsAt }: { destination: Destination; endsAt: s
             <Choice
               label="The old secret ends"
               value={hours.value}
-              options={ends}
+              options={offered}
               onChange={(value) => {
                 hours.value = value
               }}
