@@ -98,13 +98,7 @@ function Rotation({ destination, endsAt }: { destination: Destination; endsAt: s
   return (
     <>
       <p>
-        {hasTwo
-          ? 'There are two secrets: the old one, and the new one beside it. End the old one once the endpoint accepts the new one.'
-          : isSigned
-            ? isStandard
-              ? 'Requests are signed. A new secret stays beside the old one until that ends, so no request is refused.'
-              : 'Requests are signed. X-Signature uses the old secret until it ends, then the new one. Let the endpoint accept both before that.'
-            : 'Requests are not signed yet.'}
+        {stateOf({ isSigned, hasTwo, isStandard })}
         {endsAt === null ? null : (
           <>
             {' '}
@@ -140,4 +134,13 @@ function Rotation({ destination, endsAt }: { destination: Destination; endsAt: s
       )}
     </>
   )
+}
+
+function stateOf(of: { isSigned: boolean; hasTwo: boolean; isStandard: boolean }): string {
+  if (of.hasTwo)
+    return 'There are two secrets: the old one, and the new one beside it. End the old one once the endpoint accepts the new one.'
+  if (!of.isSigned) return 'Requests are not signed yet.'
+  return of.isStandard
+    ? 'Requests are signed. A new secret stays beside the old one until that ends, so no request is refused.'
+    : 'Requests are signed. X-Signature uses the old secret until it ends, then the new one. Let the endpoint accept both before that.'
 }
