@@ -11,6 +11,7 @@ import {
   listDestinations,
   type ListQuery,
 } from './operations/destination-list.ts'
+import { assessOne } from './operations/destination-conditions.ts'
 import { healthData, hookData } from './operations/condition-text.ts'
 import type { FollowedPicture } from './operations/picture.ts'
 import { timeOf } from './operations/pause-desk.ts'
@@ -61,10 +62,10 @@ export function statusCalls(
     },
     show_destination_health: ({ params: { destination = '' } }) =>
       asked(log, followed.current(), (picture): AdminAnswer => {
-        const one = followed
-          .assessed(catalog(), picture)
-          .find(({ destination: { id } }) => id === destination)
-        if (one === undefined) return unknownDestination(destination)
+        // Open pages ask this often, and must not make it look at all destinations.
+        const present = catalog().destinations.get(destination)
+        if (present === undefined) return unknownDestination(destination)
+        const one = assessOne(present, picture.pauses, picture.health)
         return done({
           destination,
           name: one.destination.name,
