@@ -7,7 +7,7 @@ import { buildInfo } from '../telemetry/build-info.ts'
 import { createLogMetrics, type LogMetrics } from '../telemetry/log-metrics.ts'
 import { openKafka } from './start/ask-kafka.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
-import { listening } from './start/listening.ts'
+import { type Listening, listening } from './start/listening.ts'
 import { openLogIndex } from './operations/log-index.ts'
 import { indexToken } from './operations/open-log-query.ts'
 import type { Parts } from './start/parts.ts'
@@ -46,6 +46,11 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
   log.info({ port: telemetry.port, queryPort }, 'log started')
 }
 
+/** Returns the address at which the index of the delivery log is asked. */
+export function indexAddress({ index: { host, port } }: Config): Listening {
+  return { host, port, what: 'The index of the delivery log', settings: 'SLUICE_INDEX' }
+}
+
 /** Starts the server at which commands and other roles ask an index. Returns its port. */
 export async function answerQueries({
   config,
@@ -65,8 +70,7 @@ export async function answerQueries({
       `index.host (SLUICE_INDEX_HOST) is ${host}, where others could ask the index: set index.token (SLUICE_INDEX_TOKEN), or index.tokenFile.`,
     )
   }
-  const address = { host, port, what: 'The index of the delivery log', settings: 'SLUICE_INDEX' }
   const onClosed = (reason: string): void => metrics.connectionsClosed.inc({ reason })
-  const server = await listening(serveQueries({ query, host, port, token, onClosed }), address)
+  const server = await listening(serveQueries({ query, host, port, token, onClosed }), indexAddress(config))
   return parts.add(server).port
 }

@@ -15,7 +15,7 @@ import { gatewayAddress, startGatewayPart } from './gateway.ts'
 import { type Listening, refuseTakenPorts } from './start/listening.ts'
 import { openCatalogDesk, refusalText } from './operations/catalog-desk.ts'
 import { type LogIndex, openLogIndex } from './operations/log-index.ts'
-import { answerQueries } from './log-serve.ts'
+import { answerQueries, indexAddress } from './log-serve.ts'
 import type { Parts } from './start/parts.ts'
 import { showReady } from './start/readiness.ts'
 import { kafkaSettings } from './start/settings.ts'
@@ -165,7 +165,8 @@ async function firstWriteKey(config: Config, log: Logger): Promise<string | unde
 }
 
 function addressesOf(config: Config, { hasAdmin }: { readonly hasAdmin: boolean }): readonly Listening[] {
-  return [gatewayAddress(config), ...(hasAdmin ? [adminAddress(config)] : [])]
+  const index = config.attempts.enabled ? [indexAddress(config)] : []
+  return [gatewayAddress(config), ...(hasAdmin ? [adminAddress(config)] : []), ...index]
 }
 
 async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafka> {

@@ -85,8 +85,14 @@ test('installed, sluice up without Java says what to install for Kafka in Docker
   mkdirSync(folder)
   writeFileSync(join(folder, 'catalog.yaml'), 'sources: []\ndestinations: []\n')
   const said = await new Promise<string>((done) => {
-    const env = { PATH: dirname(process.execPath), HOME: installed.folder, SLUICE_HTTP_PORT: '0' }
-    const options = { cwd: folder, env: { ...env, SLUICE_GATEWAY_PORT: '0' } }
+    const ports = {
+      SLUICE_HTTP_PORT: '0',
+      SLUICE_GATEWAY_PORT: '0',
+      SLUICE_ADMIN_PORT: '0',
+      SLUICE_INDEX_PORT: '0',
+    }
+    const env = { PATH: dirname(process.execPath), HOME: installed.folder, ...ports }
+    const options = { cwd: folder, env }
     execFile(process.execPath, [installed.command, 'up'], options, (_error, _stdout, stderr) => done(stderr))
   })
   expect(said).toContain('npm install testcontainers')

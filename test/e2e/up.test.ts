@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Partitioners } from 'kafkajs'
@@ -206,9 +208,10 @@ test('without a catalog file, destinations are kept in the topic, and commands i
   rmSync(folderOfOwn, { recursive: true, force: true, maxRetries: 3 })
 })
 
-test('sluice up with a faulty catalog says so and leaves nothing running', async () => {
+/** Runs `sluice up` in a new folder until it ends by itself, and returns what it says. */
+async function failedUp(catalog: string, variables: Record<string, string> = {}): Promise<string> {
   const other = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-up-')))
-  writeFileSync(join(other, 'catalog.yaml'), 'sources: shop\n')
+  writeFileSync(join(other, 'catalog.yaml'), catalog)
   const child = spawn(process.execPath, [inject('program'), 'up'], {
     cwd: other,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -217,13 +220,34 @@ test('sluice up with a faulty catalog says so and leaves nothing running', async
       HOME: process.env['HOME'],
       SLUICE_HTTP_PORT: '0',
       SLUICE_GATEWAY_PORT: '0',
+      SLUICE_ADMIN_PORT: '0',
+      SLUICE_INDEX_PORT: '0',
+      ...variables,
     },
   })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const code = await new Promise((done) => child.once('exit', done))
   expect(code).toBe(1)
-  expect(said).toContain('The catalog catalog.yaml has')
   expect(processesWith(other)).toEqual([])
   rmSync(other, { recursive: true, force: true, maxRetries: 3 })
+  return said
+}
+
+test('sluice up with a faulty catalog says so and leaves nothing running', async () => {
+  expect(await failedUp('sources: shop\n')).toContain('The catalog catalog.yaml has')
+})
+
+test('sluice up says at once, and before Kafka starts, which ports are taken', async () => {
+  const servers = [createServer(), createServer()]
+  for (const server of servers) await once(server.listen(0, '127.0.0.1'), 'listening')
+  const [admin = '', index = ''] = servers.map((server) => String(Object(server.address()).port))
+  const said = await failedUp('sources: []\n', { SLUICE_ADMIN_PORT: admin, SLUICE_INDEX_PORT: index })
+  expect(said.trim().split('\n')).toEqual([
+    expect.stringContaining(`The admin API can not listen on 127.0.0.1:${admin} (EADDRINUSE)`),
+    expect.stringContaining(
+      `The index of the delivery log can not listen on 127.0.0.1:${index} (EADDRINUSE)`,
+    ),
+  ])
+  for (const server of servers) server.close()
 })

@@ -38,7 +38,7 @@ export function RuleFields({ draft, set }: Props) {
         isMono
         fault={isNoList ? 'This is no list in JSON.' : undefined}
         placeholder='[{ "body": { "text": { "@template": "{{event}} by {{userId}}" } } }]'
-        hint="A list in JSON. A message gets the first one whose condition it meets. Empty: it is sent as it is."
+        hint='A list in JSON (docs/mappings.md). A value comes from a field by &#123;"@path": "$.properties.orderId"&#125;; a plain text is sent as it is. A message gets the first one whose condition it meets. Empty: it is sent as it is.'
       />
       <LazyDetails summary="Try them on messages" content={() => <RuleTrial draft={draft} />} />
     </details>

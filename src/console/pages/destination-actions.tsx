@@ -140,7 +140,8 @@ async function switchTo(state: 'on' | 'paused', health: DestinationHealth): Prom
 }
 
 function SwitchDialog({ health, onClose }: OneProps) {
-  const isOn = health.state === 'on'
+  // The page asks for the state again afterwards. The dialog still speaks of what was asked for.
+  const isOn = useSignal(health.state === 'on').value
   const act = useAct(() => switchTo(isOn ? 'paused' : 'on', health))
   return (
     <Ask
@@ -148,6 +149,7 @@ function SwitchDialog({ health, onClose }: OneProps) {
       act={act}
       isDanger={false}
       verb={isOn ? 'Pause' : 'Resume'}
+      done={`${health.destination} is ${isOn ? 'paused' : 'on'}. Workers know within seconds.`}
       onClose={onClose}
     >
       {isOn
@@ -208,18 +210,28 @@ type AskProps = {
   act: Act<[], unknown>
   verb: string
   isDanger: boolean
+  /** What it says when it is done. */
+  done?: string
   onClose: () => void
   children: preact.ComponentChildren
 }
 
 /** Asks, does, and says that it is done. */
-function Ask({ title, act, verb, isDanger, onClose, children }: AskProps) {
+function Ask({
+  title,
+  act,
+  verb,
+  isDanger,
+  done = 'Done. Workers know within seconds.',
+  onClose,
+  children,
+}: AskProps) {
   const isDone = act.done !== undefined
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{children}</p>
       <ProblemNote problem={act.problem} />
-      <p role="status">{isDone ? 'Done. Workers know within seconds.' : ''}</p>
+      <p role="status">{isDone ? done : ''}</p>
       <footer>
         {isDone ? null : (
           <Button onClick={() => void act.run()} isBusy={act.isBusy} tone={isDanger ? 'danger' : 'main'}>

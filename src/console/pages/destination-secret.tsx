@@ -79,25 +79,26 @@ function KeyRotation({ id, keys }: { id: string; keys: number }) {
 }
 
 function Rotation({ destination, endsAt }: { destination: Destination; endsAt: string | null }) {
-  const hours = useSignal<(typeof ends)[number]['value']>('')
+  const isStandard = destination.signing?.standardWebhooks === true
+  // `X-Signature` has one secret at a time, so a time has to say when the new one takes over.
+  const offered = isStandard ? ends : ends.filter(({ value }) => value !== '')
+  const hours = useSignal<(typeof ends)[number]['value']>(offered[0]?.value ?? '')
+  const isSigned = destination.sharedSecret !== undefined
   const rotate = useAct(() =>
     api.rotateSecret(
       destination.id,
       'secret',
-      hours.value === '' ? undefined : new Date(Date.now() + Number(hours.value) * 3_600_000).toISOString(),
+      !isSigned || hours.value === ''
+        ? undefined
+        : new Date(Date.now() + Number(hours.value) * 3_600_000).toISOString(),
     ),
   )
   const end = useAct(() => api.endOldSecret(destination.id, 'secret'))
-  const isSigned = destination.sharedSecret !== undefined
   const hasTwo = destination.nextSharedSecret !== undefined
   return (
     <>
       <p>
-        {hasTwo
-          ? 'There are two secrets: the old one, and the new one beside it. End the old one once the endpoint accepts the new one.'
-          : isSigned
-            ? 'Requests are signed. A new secret stays beside the old one until that ends, so no request is refused.'
-            : 'Requests are not signed yet.'}
+        {stateOf({ isSigned, hasTwo, isStandard })}
         {endsAt === null ? null : (
           <>
             {' '}
@@ -120,7 +121,7 @@ function Rotation({ destination, endsAt }: { destination: Destination; endsAt: s
             <Choice
               label="The old secret ends"
               value={hours.value}
-              options={ends}
+              options={offered}
               onChange={(value) => {
                 hours.value = value
               }}
@@ -133,4 +134,13 @@ function Rotation({ destination, endsAt }: { destination: Destination; endsAt: s
       )}
     </>
   )
+}
+
+function stateOf(of: { isSigned: boolean; hasTwo: boolean; isStandard: boolean }): string {
+  if (of.hasTwo)
+    return 'There are two secrets: the old one, and the new one beside it. End the old one once the endpoint accepts the new one.'
+  if (!of.isSigned) return 'Requests are not signed yet.'
+  return of.isStandard
+    ? 'Requests are signed. A new secret stays beside the old one until that ends, so no request is refused.'
+    : 'Requests are signed. X-Signature uses the old secret until it ends, then the new one. Let the endpoint accept both before that.'
 }

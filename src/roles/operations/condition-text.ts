@@ -1,7 +1,7 @@
 import type { Hook } from '../../catalog/catalog.ts'
 import { certificateEndMs } from '../../catalog/features/hook-tls.ts'
 import type { DestinationHealth, FailingHook } from '../../health/health-board.ts'
-import { type AssessedDestination, failuresOf, isSuccess } from './destination-conditions.ts'
+import { type AssessedDestination, type Condition, failuresOf, isSuccess } from './destination-conditions.ts'
 import { roughly } from './destination-health.ts'
 import type { KnownHealth } from './health-reading.ts'
 import { timeOf } from './pause-desk.ts'
@@ -173,6 +173,12 @@ function waitsOf({ messages, oldestMs }: DestinationHealth, nowMs: number): read
   return [`${numeral(messages)} wait`, ...oldest]
 }
 
+/** Says what the number of waiting messages leaves out, of a destination that may have had failures. */
+function uncountedOf(condition: Condition): readonly string[] {
+  const isWhole = condition === 'healthy' || condition === 'paced'
+  return isWhole ? [] : ['without those that wait for their next try, which nobody counts by destination']
+}
+
 function drainText({ messages = 0, drainMs }: DestinationHealth): readonly string[] {
   return messages > 0 && drainMs !== undefined ? [`sent in ${spoken(drainMs)}`] : []
 }
@@ -207,7 +213,9 @@ export function conditionLines(assessed: AssessedDestination, known: KnownHealth
       'waiting',
       health.messages === undefined
         ? '?'
-        : [numeral(health.messages), ...waitsOf(health, nowMs).slice(1)].join(', '),
+        : [numeral(health.messages), ...waitsOf(health, nowMs).slice(1), ...uncountedOf(condition)].join(
+            ', ',
+          ),
     ],
     ...(limit === '' ? [] : [['takes', limit] as [string, string]]),
     ...(nextMs === undefined ? [] : [['next try', timeOf(nextMs)] as [string, string]]),
@@ -248,8 +256,16 @@ function commandsOf({ condition, destination: { id } }: AssessedDestination): re
     case 'auto_paused':
       return [`sluice destinations test ${id}`, `sluice destinations resume ${id}`]
     case 'paced':
+      return [
+        `sluice log search --destination ${id} --since 1h --limit 20`,
+        `sluice destinations drop ${id} --waiting --dry-run`,
+      ]
     case 'paused':
-      return [`sluice destinations drop ${id} --waiting --dry-run`]
+      return [
+        `sluice destinations test ${id}`,
+        `sluice destinations resume ${id}`,
+        `sluice destinations drop ${id} --waiting --dry-run`,
+      ]
     case 'unknown':
       return ['sluice status']
     case 'healthy':

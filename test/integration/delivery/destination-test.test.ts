@@ -191,6 +191,8 @@ test('a message of one’s own is sent to one URL in canonical form, and the exi
         durationMs: expect.any(Number),
         answer: null,
         advice: null,
+        login: null,
+        certificateEndsAt: null,
       },
     ],
     notes: [],
