@@ -4,7 +4,7 @@ import { startClock } from './data/clock.ts'
 import { followKeys } from './data/keys.ts'
 import { isOffered } from './data/offered.ts'
 import { followLinks, type PageName, route } from './data/route.ts'
-import { known, openSession } from './data/session.ts'
+import { followFragments, known, openSession } from './data/session.ts'
 import { showTheme } from './data/theme.ts'
 import { AudiencesPage } from './pages/audiences.tsx'
 import { AuditPage } from './pages/audit.tsx'
@@ -52,7 +52,7 @@ const pages: Readonly<Record<PageName, () => preact.JSX.Element>> = {
 function Console() {
   const now = known.value
   if (now.is === 'unknown') return null
-  if (now.is === 'out') return <SignIn why={now.why} />
+  if (now.is === 'out') return <SignIn why={now.why} isCustomer={now.isCustomer} />
   return (
     <Frame session={now.session}>
       <Present />
@@ -88,6 +88,7 @@ if (root === null) throw new Error('index.html has no element #console')
 showTheme()
 startClock()
 followLinks()
+followFragments()
 followKeys()
 render(<Console />, root)
 await openSession()

@@ -23,7 +23,7 @@ beforeAll(async () => {
   const broken = answer(503, { 'content-type': 'text/html' }, hostileAnswer)
   const mended = answer(200)
   ;[sluice, browser, receiver] = await Promise.all([
-    openConsoleScene(),
+    openConsoleScene({ SLUICE_ATTEMPTS_USER_KEY: 'hashes the ids of users' }),
     startChromium(),
     startReceiver((...given) => (isBroken ? broken : mended)(...given)),
   ])
@@ -70,6 +70,7 @@ test('a stranger adds a destination, mends it, finds a message and sends it agai
   await page.getByText('failing', { exact: true }).first().waitFor()
   isBroken = false
   await press('Try now')
+  await page.getByRole('dialog').waitFor()
   await press('Try now')
   await page.getByText('Done.').waitFor()
   await press('Close')
@@ -88,6 +89,57 @@ test('a stranger adds a destination, mends it, finds a message and sends it agai
   await page.getByText('done', { exact: true }).waitFor()
   await until('the message came again', () => receiver.requestsTo('/crm').length > before)
   expect(shown.complaints).toEqual([])
+})
+
+test('a step down goes to the next row, and a link of what was found leads into the results', async () => {
+  await page.getByRole('searchbox').fill('u1')
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'user', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  const rows = page.getByRole('region', { name: 'Records of the delivery log' }).locator('tbody tr')
+  await rows.nth(1).waitFor()
+  await until('the focus is in the results', async () =>
+    Boolean(await page.evaluate("document.activeElement.ariaLabel === 'Results'")),
+  )
+  for (const row of [0, 1]) {
+    await page.keyboard.press('j')
+    expect(await rows.nth(row).locator(':focus').count()).toBe(1)
+  }
+  await expectNoFault('the results')
+})
+
+test('a fresh link that is pasted into the same tab signs in, and a used one says so', async () => {
+  await page.goto(`${sluice.origin}/console/`)
+  await untilShown(page, 'Now')
+  const link = await sluice.link()
+  // Within the page there is no answer to wait for.
+  expect(await page.goto(link)).toBe(null)
+  await until('the code is used', () => !page.url().includes('code'))
+  await untilShown(page, 'Now')
+  expect(await page.goto(link)).toBe(null)
+  await page.getByRole('alert').getByText('The link has been used').waitFor()
+  expect(await page.goto(await sluice.link())).toBe(null)
+  await untilShown(page, 'Now')
+  expect(page.url()).not.toContain('code')
+})
+
+test('a customer whose link is revoked is told to ask for another one', async () => {
+  const wanted = { name: 'acme', label: 'tenant=acme', rights: ['see'] }
+  const link = new URL(String((await sluice.call('POST', '/v1/links', wanted))['link']), sluice.origin).href
+  const customer = await openConsolePage(browser)
+  await customer.page.goto(link)
+  await untilShown(customer.page, 'Now')
+  await page.goto(`${sluice.origin}/console/links`)
+  await press('Revoke')
+  await page.getByRole('dialog').getByText('1 session ends.').waitFor()
+  await expectNoFault('a link that is to be revoked')
+  await press('Revoke')
+  await customer.page.getByText('Open your link again.').waitFor()
+  await customer.page.goto(link)
+  await customer.page.getByText('Your link has ended').waitFor()
+  expect(await customer.page.getByLabel('Token').isVisible()).toBe(false)
+  expect([await customer.axeFaults(), customer.complaints]).toEqual([[], []])
+  await customer.page.context().close()
 })
 
 test('signing out shows the page to sign in, a wrong token is refused with advice, and no policy was broken', async () => {

@@ -255,7 +255,7 @@ describe('a customer with a link', () => {
     for (const wrong of [link.slice(0, -2), `${link}x`, link.replace('#link=', '#code=')]) {
       await theirs.goto('about:blank')
       await theirs.goto(wrong)
-      await theirs.getByLabel('Token').waitFor()
+      await theirs.getByRole('alert').waitFor()
     }
     await theirs.goto('about:blank')
     await theirs.goto(`${link}&label=tenant=globex&rights=admin`)

@@ -44,9 +44,14 @@ export function addConsole(
     if (path === '/' || path === '/console') return reply.redirect(home, 302)
     const name = path.slice('/console/'.length)
     if (name === logo?.name) return sendFile(request, reply, logo.file)
+    if (name === reloadName) return reply.type('text/javascript; charset=utf-8').send(reloadScript)
     const found = bundle()
     if (typeof found === 'string')
-      return reply.code(503).headers({ 'cache-control': 'no-store' }).type('text/html').send(noticeOf(found))
+      return reply
+        .code(503)
+        .headers({ 'cache-control': 'no-store' })
+        .type('text/html')
+        .send(noticeOf(found, home))
     const file = found.files.get(name)
     if (file !== undefined && name !== 'index.html') return sendFile(request, reply, file)
     // A file that another version of the console had must not be answered with a page.
@@ -111,12 +116,20 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? ''
 }
 
+const reloadName = 'reload.js'
 /**
- * A page without script and style, which the policy allows. It loads itself again, in case this has changed.
+ * A browser follows `<meta http-equiv="refresh">` at an address with a fragment as a step within the page,
+ * and asks for nothing.
  */
-function noticeOf(text: string): string {
+const reloadScript = 'setTimeout(() => location.reload(), 2000)\n'
+
+/**
+ * A page that loads itself again, in case this has changed. It keeps the fragment of its address, which may
+ * sign in.
+ */
+function noticeOf(text: string, home: string): string {
   const shown = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Sluice</title><p>${shown}</p></html>`
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><script src="${home}${reloadName}"></script><title>Sluice</title><p>${shown}</p></html>`
 }
 
 /** Passes on what browsers report about the policy, as far as it is short. */

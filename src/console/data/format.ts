@@ -7,6 +7,11 @@ export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? '—' : whole.format(value)
 }
 
+/** Writes how many there are of something: `1 message`, `12,345 messages`. */
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${one}${value === 1 ? '' : 's'}`
+}
+
 /** Writes 12,345 as `12.3K`, for places where little fits. */
 export function shortCount(value: number): string {
   return value < 10_000 ? whole.format(value) : short.format(value)

@@ -74,11 +74,16 @@ function goToSearch(): void {
   box?.select()
 }
 
-/** Moves the focus to the link of the next or previous row. */
+/** Moves the focus to the first link of the next or previous row. A row may have several links. */
 function moveRow(step: number): void {
-  const links = [...document.querySelectorAll<HTMLElement>('main [data-row]')]
-  if (links.length === 0) return
-  const present = links.findIndex((link) => link === document.activeElement)
-  const next = present < 0 ? 0 : Math.min(links.length - 1, Math.max(0, present + step))
-  links[next]?.focus()
+  const links = new Map<Element, HTMLElement>()
+  for (const link of document.querySelectorAll<HTMLElement>('main [data-row]')) {
+    const row = link.closest('tr') ?? link.closest('li') ?? link
+    if (!links.has(row)) links.set(row, link)
+  }
+  const rows = [...links.keys()]
+  if (rows.length === 0) return
+  const present = rows.findLastIndex((row) => row.contains(document.activeElement))
+  const next = rows[present < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, present + step))]
+  if (next !== undefined) links.get(next)?.focus()
 }

@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals'
 import { showAccent } from './accent-style.ts'
 import { type Answer, answered, type Problem, within } from './answer.ts'
+import { recall, remember } from './browser-memory.ts'
 import { admin } from './client.ts'
 import { proposeTheme, type Theme as Scheme } from './theme.ts'
 import type { Grant, Right, Scope } from './types.ts'
@@ -10,6 +11,8 @@ export type Session = {
   /** Those of a token, or the grants of a customer's link. */
   readonly rights: readonly (Right | Grant)[]
   readonly scope: Scope
+  /** Whether a customer's link has begun it. */
+  readonly isLink: boolean
   /** Whether it sees what messages contain, and what endpoints have answered. */
   readonly seesContent: boolean
   readonly theme: Theme | null
@@ -27,7 +30,8 @@ export type Theme = {
 
 type Known =
   | { readonly is: 'unknown' }
-  | { readonly is: 'out'; readonly why: Problem | undefined }
+  /** `isCustomer`: whoever was here last came by a link, and has no token. */
+  | { readonly is: 'out'; readonly why: Problem | undefined; readonly isCustomer: boolean }
   | { readonly is: 'in'; readonly session: Session }
 
 export const known = signal<Known>({ is: 'unknown' })
@@ -55,6 +59,9 @@ function shownTheme(): Theme | undefined {
 /** Whether the session may see what messages contain. */
 export const seesContent = computed(() => known.value.is === 'in' && known.value.session.seesContent)
 
+/** Whether a customer's link has begun the session. */
+export const isCustomer = computed(() => known.value.is === 'in' && known.value.session.isLink)
+
 /** Whether the session is about the whole installation. Some calls are only for such sessions. */
 export const isForAll = computed(() => known.value.is === 'in' && known.value.session.scope === 'all')
 
@@ -67,7 +74,7 @@ export async function openSession(): Promise<void> {
   const [code, link, refusal] = ['code', 'link', 'refused'].map((name) => fragment.get(name))
   if (typeof refusal === 'string') {
     forgetFragment()
-    known.value = { is: 'out', why: refusalOf(refusal) }
+    known.value = { is: 'out', why: refusalOf(refusal), isCustomer: false }
     return
   }
   if (typeof code === 'string' || typeof link === 'string') {
@@ -75,11 +82,37 @@ export async function openSession(): Promise<void> {
     forgetFragment()
     const answer = await answered(admin.post('/v1/session', { body, ...within() }))
     if (!answer.ok) {
-      known.value = { is: 'out', why: answer.problem }
+      const isWrongLink = typeof code !== 'string' && answer.problem.status === 401
+      const why = isWrongLink ? { ...answer.problem, ...linkIsOver } : answer.problem
+      known.value = { is: 'out', why, isCustomer: typeof code !== 'string' }
       return
     }
   }
   await lookAtSession()
+}
+
+/**
+ * Signs in by each new code or link that comes into the address while a page is open. Nothing that was shown
+ * before stays: it may be of somebody else.
+ */
+export function followFragments(): void {
+  addEventListener('hashchange', () => {
+    const fragment = new URLSearchParams(location.hash.slice(1))
+    if (!fragment.has('code') && !fragment.has('link')) return
+    known.value = { is: 'unknown' }
+    void openSession()
+  })
+}
+
+const linkIsOver = {
+  title: 'Your link has ended',
+  detail: 'Ask whoever gave it to you for a new one.',
+} as const
+const sessionIsOver: Problem = {
+  type: 'link-session',
+  title: 'You are not signed in',
+  status: 401,
+  detail: 'Open your link again. If it has ended, ask whoever gave it to you for a new one.',
 }
 
 function forgetFragment(): void {
@@ -122,22 +155,32 @@ export async function signIn(token: string): Promise<Answer<unknown>> {
 
 export async function signOut(): Promise<void> {
   const answer = await answered(admin.delete('/v1/session', within()))
-  known.value = { is: 'out', why: answer.ok || answer.problem.status === 401 ? undefined : answer.problem }
+  leave(answer.ok || answer.problem.status === 401 ? undefined : answer.problem)
 }
 
 /** Shows the page to sign in: the session has ended while a page was open. */
 export function sessionEnded(why: Problem): void {
-  if (known.value.is === 'in') known.value = { is: 'out', why }
+  if (known.value.is === 'in') leave(why)
+}
+
+/** Shows the page to sign in. Customers have no token, so it tells them about their link. */
+function leave(why: Problem | undefined): void {
+  const cameByLink =
+    known.value.is === 'in' ? known.value.session.isLink : recall('sluice-came-by') === 'link'
+  const isOver = why === undefined || why.status === 401
+  known.value = { is: 'out', why: isOver && cameByLink ? sessionIsOver : why, isCustomer: cameByLink }
 }
 
 async function lookAtSession(): Promise<void> {
   const answer = await answered(admin.get('/v1/session', within()))
   if (!answer.ok) {
-    known.value = { is: 'out', why: answer.problem.status === 401 ? undefined : answer.problem }
+    leave(answer.problem.status === 401 ? undefined : answer.problem)
     return
   }
-  const { name, rights, scope, ends, content, theme } = answer.value
-  known.value = { is: 'in', session: { name, rights, scope, endsAt: ends, seesContent: content, theme } }
+  const { name, rights, scope, ends, content, isLink, theme } = answer.value
+  remember('sluice-came-by', isLink ? 'link' : 'token')
+  const session = { name, rights, scope, isLink, endsAt: ends, seesContent: content, theme }
+  known.value = { is: 'in', session }
   if (theme === null) return
   if (theme.accent !== null) showAccent(theme.accent)
   proposeTheme(theme.scheme)

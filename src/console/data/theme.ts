@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { recall, remember } from './browser-memory.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
@@ -10,11 +11,7 @@ export const theme = signal<Theme>(read() ?? 'system')
 export function setTheme(next: Theme): void {
   theme.value = next
   show(next)
-  try {
-    localStorage.setItem(key, next)
-  } catch {
-    // The browser keeps nothing. The theme then lasts as long as the page.
-  }
+  remember(key, next)
 }
 
 /** Sets the theme of who has chosen none. */
@@ -35,10 +32,6 @@ function show(next: Theme): void {
 
 /** Returns what somebody has chosen with this browser. */
 function read(): Theme | undefined {
-  try {
-    const text = localStorage.getItem(key)
-    return text === 'light' || text === 'dark' || text === 'system' ? text : undefined
-  } catch {
-    return undefined
-  }
+  const text = recall(key)
+  return text === 'light' || text === 'dark' || text === 'system' ? text : undefined
 }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import type { Answer } from '../data/answer.ts'
-import { count } from '../data/format.ts'
+import { count, counted } from '../data/format.ts'
 import { may } from '../data/session.ts'
 import type { DestinationHealth, HookTrial, Tested } from '../data/types.ts'
 import { type Act, useAct } from '../parts/act.tsx'
@@ -198,7 +198,7 @@ function DropDialog({ id, onClose }: { id: string; onClose: () => void }) {
     >
       {waiting === null || waiting === undefined
         ? 'How many messages wait is not known.'
-        : `${count(waiting)} messages wait for their turn.`}{' '}
+        : `${counted(waiting, 'message')} ${waiting === 1 ? 'waits for its' : 'wait for their'} turn.`}{' '}
       What waits for its next try on the retry topics is dropped too, and nobody counts it by destination. Are
       you sure?
     </Ask>

@@ -93,7 +93,8 @@ function SourceField({ source }: { source: Signal<string> }) {
 function queryOf(text: string, { source, hours }: { source: string; hours: number }): EventQuery {
   const conditions = text
     .split('\n')
-    .map((line) => line.trim())
+    // Whoever copies a field from JSON writes a colon.
+    .map((line) => line.trim().replace(/^([\w.$-]+)\s*:\s*/, '$1='))
     .filter((line) => line !== '')
   const from = new Date(Date.now() - hours * 3_600_000).toISOString()
   return { conditions, from, ...(source.trim() === '' ? {} : { source: source.trim() }) }

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
@@ -38,7 +39,7 @@ function Found({ q }: { q: string }) {
         {hasNoMessage ? (
           <Empty title="The delivery log has no message with this id.">
             It may be older than the log, or still be in its source. Or search for it as a{' '}
-            <a href={urlOf('find', { user: q })}>user</a>, or as a{' '}
+            <a href={urlOf('find', { user: q, hours: '168' })}>user</a>, or as a{' '}
             <a href={urlOf('find', { value: q, hours: '168' })}>value</a> such as an order number: this is
             written to the audit trail.
           </Empty>
@@ -114,6 +115,14 @@ function LogSearchPart() {
   const hours = times.find(({ value }) => value === given('hours'))?.value ?? '1'
   const what = kinds.find(({ value }) => value === given('what'))?.value ?? ''
   const isAsked = conditions.some((name) => given(name) !== '') || what !== '' || given('q') === ''
+  const results = useRef<HTMLDivElement>(null)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    // A link that was followed to these results is gone. The focus goes on where it has led.
+    if (!isFirst.current && document.activeElement === document.body)
+      results.current?.focus({ preventScroll: true })
+    isFirst.current = false
+  }, [params])
   return (
     <Part title="The delivery log">
       <form
@@ -131,7 +140,9 @@ function LogSearchPart() {
           Search
         </button>
       </form>
-      {isAsked ? <LogResults search={searchOf({ given, hours, what })} /> : null}
+      <div ref={results} role="group" aria-label="Results" tabIndex={-1}>
+        {isAsked ? <LogResults search={searchOf({ given, hours, what })} /> : null}
+      </div>
     </Part>
   )
 }

@@ -8,6 +8,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Button, Check, Choice, Field } from '../parts/form.tsx'
 import { Page } from '../parts/page.tsx'
 import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
+import { RevokeDialog } from '../parts/revoke-dialog.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { Time } from '../parts/time.tsx'
 
@@ -76,7 +77,7 @@ function LinkTable({ links }: { links: readonly ListedLink[] }) {
 }
 
 function LinkRow({ link }: { link: ListedLink }) {
-  const revoke = useAct(() => api.revokeLink(link.id))
+  const isAsking = useSignal(false)
   return (
     <tr>
       <th scope="row">{link.name}</th>
@@ -89,10 +90,26 @@ function LinkRow({ link }: { link: ListedLink }) {
         <Time at={link.createdAt} /> by {link.createdBy}
       </td>
       <td>
-        <ProblemNote problem={revoke.problem} />
-        <Button tone="danger" onClick={() => void revoke.run()} isBusy={revoke.isBusy}>
+        <Button
+          tone="danger"
+          onClick={() => {
+            isAsking.value = true
+          }}
+        >
           Revoke
         </Button>
+        {isAsking.value ? (
+          <RevokeDialog
+            what={`${link.name}'s link`}
+            holder={link.id}
+            revoke={() => api.revokeLink(link.id)}
+            onClose={() => {
+              isAsking.value = false
+            }}
+          >
+            It signs nobody in from now on.
+          </RevokeDialog>
+        ) : null}
       </td>
     </tr>
   )
@@ -205,6 +222,7 @@ function GrantChecks({ chosen }: { chosen: Signal<readonly Grant[]> }) {
           }}
         />
       ))}
+      <p class="hint">No link shows what messages contain, or what endpoints answer.</p>
     </>
   )
 }

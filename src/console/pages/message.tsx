@@ -4,7 +4,7 @@ import { useAsk } from '../data/asking.ts'
 import { millis } from '../data/format.ts'
 import { useLive } from '../data/live.ts'
 import { route } from '../data/route.ts'
-import { may, seesContent } from '../data/session.ts'
+import { isCustomer, may, seesContent } from '../data/session.ts'
 import type { Delivery, LogRecord, MessageContent, ReplaySelection } from '../data/types.ts'
 import { deliveryWords, recordText, recordTone } from '../data/words.ts'
 import { type Act, useAct } from '../parts/act.tsx'
@@ -79,7 +79,11 @@ function ContentPart({ content }: { content: Act<[], MessageContent> }) {
   const { done, problem, isBusy } = content
   if (!seesContent.value)
     return (
-      <p class="lead quiet">Your session does not see what messages contain, and what endpoints answer.</p>
+      <p class="lead quiet">
+        {isCustomer.value
+          ? 'To see what messages contain, and what endpoints answer, ask whoever gave you the link.'
+          : 'Your session does not see what messages contain, and what endpoints answer.'}
+      </p>
     )
   if (done === undefined)
     return (

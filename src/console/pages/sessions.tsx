@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
-import { count } from '../data/format.ts'
+import { counted } from '../data/format.ts'
 import { route } from '../data/route.ts'
 import type { HeldSession } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
@@ -35,8 +35,7 @@ export function SessionsPage() {
       ) : (
         <>
           <p class="lead">
-            {count(page.total)} {page.total === 1 ? 'session' : 'sessions'}. A session that ends here ends on
-            every process within a second.
+            {counted(page.total, 'session')}. A session that ends here ends on every process within a second.
           </p>
           <SessionTable
             sessions={page.sessions}

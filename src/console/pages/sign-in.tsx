@@ -6,63 +6,86 @@ import { readSignIn, signIn } from '../data/session.ts'
 import { Field } from '../parts/form.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 
-export function SignIn({ why }: { why: Problem | undefined }) {
-  const token = useSignal('')
+/** `isCustomer`: whoever was here last came by a link, so what only operators have comes last. */
+export function SignIn({ why, isCustomer }: { why: Problem | undefined; isCustomer: boolean }) {
   const problem = useSignal(why)
-  const isBusy = useSignal(false)
   const provider = useSignal<string | null>(null)
   useEffect(() => {
     void readSignIn().then((found) => {
       provider.value = found.provider
     })
   }, [])
+  const ways = (
+    <>
+      {provider.value === null ? null : (
+        <>
+          <a class="button" href={`${provider.value}?${new URLSearchParams({ to: present() }).toString()}`}>
+            Sign in with your organization
+          </a>
+          <p class="quiet">Or with a token:</p>
+        </>
+      )}
+      <TokenForm
+        onAnswer={(next) => {
+          problem.value = next
+        }}
+      />
+    </>
+  )
+  return (
+    <main class="sign-in" id="main">
+      <h1>Sluice</h1>
+      <ProblemNote problem={problem.value} />
+      {isCustomer ? (
+        <details>
+          <summary>Sign in with a token</summary>
+          {ways}
+        </details>
+      ) : (
+        ways
+      )}
+    </main>
+  )
+}
+
+function TokenForm({ onAnswer }: { onAnswer: (problem: Problem | undefined) => void }) {
+  const token = useSignal('')
+  const isBusy = useSignal(false)
   const enter = async (): Promise<void> => {
     isBusy.value = true
     const answer = await signIn(token.value.trim())
     isBusy.value = false
-    problem.value = answer.ok ? undefined : answer.problem
+    onAnswer(answer.ok ? undefined : answer.problem)
   }
   return (
-    <main class="sign-in" id="main">
-      <h1>Sluice</h1>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void enter()
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void enter()
+      }}
+    >
+      <Field
+        label="Token"
+        name="token"
+        type="password"
+        value={token.value}
+        onInput={(value) => {
+          token.value = value
         }}
-      >
-        <ProblemNote problem={problem.value} />
-        {provider.value === null ? null : (
+        required
+        autoFocus
+        isMono
+        hint={
           <>
-            <a class="button" href={`${provider.value}?${new URLSearchParams({ to: present() }).toString()}`}>
-              Sign in with your organization
-            </a>
-            <p class="quiet">Or with a token:</p>
+            Make one with <code>sluice tokens create</code>, or ask whoever runs Sluice. On the machine of{' '}
+            <code>sluice up</code>, follow the link that it prints.
           </>
-        )}
-        <Field
-          label="Token"
-          name="token"
-          type="password"
-          value={token.value}
-          onInput={(value) => {
-            token.value = value
-          }}
-          required
-          autoFocus
-          isMono
-          hint={
-            <>
-              Make one with <code>sluice tokens create</code>, or ask whoever runs Sluice. On the machine of{' '}
-              <code>sluice up</code>, follow the link that it prints.
-            </>
-          }
-        />
-        <button type="submit" data-tone="main" disabled={isBusy.value || token.value === ''}>
-          Sign in
-        </button>
-      </form>
-    </main>
+        }
+      />
+      <button type="submit" data-tone="main" disabled={isBusy.value || token.value === ''}>
+        Sign in
+      </button>
+    </form>
   )
 }
 

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
-import { count } from '../data/format.ts'
+import { counted } from '../data/format.ts'
 import { gatewayUrl } from '../data/gateway.ts'
 import { readJson } from '../data/json.ts'
 import { useLive } from '../data/live.ts'
@@ -149,7 +149,7 @@ function foundText({ events, lookedAt, isAll }: SourceEvents): string {
   if (events.length > 0) return isAll ? 'These are all that Kafka has.' : ''
   return isAll
     ? 'Kafka has none. Send a message with the text above.'
-    : `None is among the last ${count(lookedAt)} messages of all sources. Send one with the text above.`
+    : `None is among the last ${counted(lookedAt, 'message')} of all sources. Send one with the text above.`
 }
 
 /** The type of a message, with a link to what became of it. */

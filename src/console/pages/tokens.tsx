@@ -10,6 +10,7 @@ import { Button, Choice, Field } from '../parts/form.tsx'
 import { scopeText } from '../parts/frame.tsx'
 import { Page } from '../parts/page.tsx'
 import { NotYet, ProblemNote } from '../parts/problem.tsx'
+import { RevokeDialog } from '../parts/revoke-dialog.tsx'
 import { ShownOnce } from '../parts/shown-once.tsx'
 import { Ago, Time } from '../parts/time.tsx'
 
@@ -49,7 +50,7 @@ export function TokensPage() {
         />
       ) : null}
       {revoked.value === undefined ? null : (
-        <RevokeDialog
+        <RevokeToken
           token={revoked.value}
           onClose={() => {
             revoked.value = undefined
@@ -116,27 +117,11 @@ function TokenTable({ tokens, onRevoke }: TableProps) {
   )
 }
 
-function RevokeDialog({ token, onClose }: { token: ListedToken; onClose: () => void }) {
-  const revoke = useAct(() => api.revokeToken(token.name))
+function RevokeToken({ token: { name }, onClose }: { token: ListedToken; onClose: () => void }) {
   return (
-    <Dialog title={`Revoke ${token.name}?`} onClose={onClose}>
-      <p>It is refused from now on, also on open connections. Tokens that were made with it stay.</p>
-      <ProblemNote problem={revoke.problem} />
-      <footer>
-        <Button
-          tone="danger"
-          isBusy={revoke.isBusy}
-          onClick={() =>
-            void revoke.run().then((answer) => {
-              if (answer.ok) onClose()
-            })
-          }
-        >
-          Revoke
-        </Button>
-        <Button onClick={onClose}>Cancel</Button>
-      </footer>
-    </Dialog>
+    <RevokeDialog what={name} holder={`token.${name}`} revoke={() => api.revokeToken(name)} onClose={onClose}>
+      It is refused from now on, also on open connections. Tokens that were made with it stay.
+    </RevokeDialog>
   )
 }
 

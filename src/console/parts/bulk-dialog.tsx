@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
-import { count } from '../data/format.ts'
+import { count, counted } from '../data/format.ts'
 import type { BulkDone, BulkOrder } from '../data/types.ts'
 import { useAct } from './act.tsx'
 import { Dialog } from './dialog.tsx'
@@ -122,12 +122,15 @@ function PreviewText({ preview: { selected, destinations, skipped, unknown } }: 
   return (
     <>
       <p>
-        <strong>{count(destinations.length)}</strong> of {count(selected)} selected destinations would change.
+        <strong>{count(destinations.length)}</strong> of {counted(selected, 'selected destination')} would
+        change.
       </p>
       <Named ids={destinations} />
       {skipped.length === 0 ? null : (
         <details>
-          <summary>{count(skipped.length)} are left out</summary>
+          <summary>
+            {count(skipped.length)} {skipped.length === 1 ? 'is' : 'are'} left out
+          </summary>
           <ul class="rows">
             {skipped.slice(0, mostNamed).map(({ destination, why }) => (
               <li key={destination}>
@@ -156,9 +159,10 @@ function MadeText({ deed, made: { destinations, skipped, revision } }: { deed: D
   return (
     <div role="status">
       <p>
-        {deedTitles[deed]}: done for {count(destinations.length)}{' '}
-        {destinations.length === 1 ? 'destination' : 'destinations'}
-        {skipped.length === 0 ? '.' : `; ${count(skipped.length)} were left out.`}
+        {deedTitles[deed]}: done for {counted(destinations.length, 'destination')}
+        {skipped.length === 0
+          ? '.'
+          : `; ${count(skipped.length)} ${skipped.length === 1 ? 'was' : 'were'} left out.`}
       </p>
       {revision === null ? null : (
         <p>
@@ -176,7 +180,8 @@ function MadeText({ deed, made: { destinations, skipped, revision } }: { deed: D
 
 /** Says what a selection takes. */
 function selectionText({ destinations, label, state, search, source }: BulkOrder['selection']): string {
-  if (destinations !== undefined) return `${count(destinations.length)} destinations that you have chosen.`
+  if (destinations !== undefined)
+    return `${counted(destinations.length, 'destination')} that you have chosen.`
   const parts = [
     search === undefined ? undefined : `with “${search}” in the id, the name or the host`,
     state === undefined ? undefined : `that are ${state.replaceAll('_', ' ')}`,

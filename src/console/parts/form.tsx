@@ -41,7 +41,7 @@ export function Field(props: FieldProps) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {rows === undefined ? null : <textarea {...common} rows={rows} />}
+      {rows === undefined ? null : <textarea {...common} rows={rows} placeholder={props.placeholder ?? ''} />}
       {rows === undefined && props.type === 'password' ? <input {...common} type="password" /> : null}
       {rows === undefined && props.type !== 'password' ? (
         <input
@@ -124,9 +124,19 @@ type ButtonProps = {
   disabled?: boolean
 }
 
+/** A button keeps the focus while it is busy, so the keyboard goes on where it was. */
 export function Button({ children, onClick, tone = 'plain', isBusy = false, disabled = false }: ButtonProps) {
   return (
-    <button type="button" data-tone={tone} disabled={disabled || isBusy} aria-busy={isBusy} onClick={onClick}>
+    <button
+      type="button"
+      data-tone={tone}
+      disabled={disabled}
+      aria-disabled={isBusy}
+      aria-busy={isBusy}
+      onClick={() => {
+        if (!isBusy) onClick()
+      }}
+    >
       {children}
     </button>
   )

@@ -113,7 +113,7 @@ function SearchBox() {
         defaultValue={shown}
         data-search
         aria-label="Find a message, a destination or a user"
-        placeholder="Message id, destination, URL, user   ( / )"
+        placeholder="Message id, destination, URL, user, order number   ( / )"
         spellcheck={false}
         autocomplete="off"
       />

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
-import { bytes, count } from '../data/format.ts'
+import { bytes, count, counted as countedText } from '../data/format.ts'
 import { go, urlOf } from '../data/route.ts'
 import type { ReplayPreview, ReplaySelection } from '../data/types.ts'
 import { useAct } from './act.tsx'
@@ -75,10 +75,12 @@ function Counted({ preview }: { preview: ReplayPreview }) {
     <p>
       <strong>
         {isComplete ? '' : 'At least '}
-        {count(counted.records)} messages
+        {countedText(counted.records, 'message')}
       </strong>{' '}
       ({bytes(counted.bytes)}) would be sent.
-      {leftOut.map(([reason, records]) => ` ${count(records)} are left out: ${reason}.`)}
+      {leftOut.map(
+        ([reason, records]) => ` ${count(records)} ${records === 1 ? 'is' : 'are'} left out: ${reason}.`,
+      )}
     </p>
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { duration, fromNow, millis, percent } from '../../../src/console/data/format.ts'
+import { counted, duration, fromNow, millis, percent } from '../../../src/console/data/format.ts'
 import { explainReason } from '../../../src/message/dead-letter-explained.ts'
 import { clients, snippetOf } from '../../../src/console/data/snippets.ts'
 
@@ -24,6 +24,14 @@ describe('figures of the console', () => {
       '1 h',
       '1 h 30 min',
       '2 d 7 h',
+    ])
+  })
+
+  test('one of something is no plural', () => {
+    expect([0, 1, 12_345].map((value) => counted(value, 'message'))).toEqual([
+      '0 messages',
+      '1 message',
+      '12,345 messages',
     ])
   })
 

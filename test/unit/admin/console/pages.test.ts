@@ -118,3 +118,19 @@ test('a bundle that was built anew is served, and without one, a page says what 
   ])
   expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
 })
+
+test.each([undefined, 'https://ops.example.com/sluice'])(
+  'a page that says why there is no console loads itself again by a file that its policy allows (%s)',
+  async (publicUrl) => {
+    const prefix = publicUrl === undefined ? '' : '/sluice'
+    const get = await serve(publicUrl, new BundleFolder(join(folder, 'nowhere'), prefix))
+    const notice = await (await get(`${prefix}/console/`)).text()
+    const [, address = ''] = /<script src="([^"]+)"><\/script>/.exec(notice) ?? []
+    const response = await get(address)
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/javascript; charset=utf-8',
+    ])
+    expect(await response.text()).toContain('location.reload()')
+  },
+)
