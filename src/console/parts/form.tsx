@@ -133,6 +133,10 @@ export function Button({ children, onClick, tone = 'plain', isBusy = false, disa
       disabled={disabled}
       aria-disabled={isBusy}
       aria-busy={isBusy}
+      onKeyDown={(event) => {
+        // A key that is held would press the button of the next step too, which has the focus then.
+        if (event.repeat && event.key === 'Enter') event.preventDefault()
+      }}
       onClick={() => {
         if (!isBusy) onClick()
       }}
