@@ -18,13 +18,14 @@ import { catalogKeys, openDesk } from '../support/catalog-log.ts'
 import {
   CatalogModel,
   contentOf,
+  countCompacted,
   type Outcome,
   readHistory,
   shopEdit,
   type Writer,
 } from '../support/catalog-model.ts'
 import { takeEarlierVersion } from '../support/earlier-version.ts'
-import { createTopic, otherProgram, readAll } from '../support/kafka.ts'
+import { createTopic, otherProgram } from '../support/kafka.ts'
 import { Random } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
@@ -306,7 +307,7 @@ test(
       async () => {
         const log = await openDesk(topic, keys).look()
         expect(contentOf(log.objects, definitions)).toEqual(content)
-        return (await readAll(topic)).length < model.counts.made
+        return (await countCompacted(topic)) < model.counts.made
       },
       { timeoutMs: 120_000, everyMs: 2_000 },
     )
