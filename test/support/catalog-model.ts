@@ -142,41 +142,41 @@ function made(history: readonly HistoryChange[]) {
   return { now, revisionOf, beforeOf }
 }
 
+/** Reads the only partition of a topic, from its first record to its stable end, batch by batch. */
+async function* batchesOf(topic: string, brokers?: readonly string[]) {
+  const reader = createPartitionReader(workerKafka(brokers === undefined ? {} : { brokers }))
+  try {
+    yield* reader.readWhole({ topic, partition: 0, from: 0 })
+  } finally {
+    await reader.stop()
+  }
+}
+
 /** Reads all changes of a history. */
 export async function readHistory(
   topic: string,
   seals: RecordSeals,
   brokers?: readonly string[],
 ): Promise<readonly HistoryChange[]> {
-  const reader = createPartitionReader(workerKafka(brokers === undefined ? {} : { brokers }))
   const changes: HistoryChange[] = []
-  try {
-    for await (const records of reader.readWhole({ topic, partition: 0, from: 0 }))
-      for (const record of records) {
-        const read = readPart(seals, record)
-        if (!read.ok) throw new Error(read.problem)
-        const gathered = new GatheredChange(read.part, () => true)
-        assert.ok(gathered.isWhole)
-        changes.push(gathered.change())
-      }
-  } finally {
-    await reader.stop()
-  }
+  for await (const records of batchesOf(topic, brokers))
+    for (const record of records) {
+      const read = readPart(seals, record)
+      if (!read.ok) throw new Error(read.problem)
+      const gathered = new GatheredChange(read.part, () => true)
+      assert.ok(gathered.isWhole)
+      changes.push(gathered.change())
+    }
   return changes
 }
 
 /**
- * Counts the records that a compacted topic has. A client that waits for the last offset waits in vain if only the
- * marker of a transaction is left there.
+ * Counts the records that a compacted topic has. A client that waits for the last offset waits in vain if
+ * only the marker of a transaction is left there.
  */
 export async function countCompacted(topic: string): Promise<number> {
-  const reader = createPartitionReader(workerKafka())
   let count = 0
-  try {
-    for await (const records of reader.readWhole({ topic, partition: 0, from: 0 })) count += records.length
-  } finally {
-    await reader.stop()
-  }
+  for await (const records of batchesOf(topic)) count += records.length
   return count
 }
 
