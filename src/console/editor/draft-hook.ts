@@ -94,3 +94,28 @@ export function urlPatchOf(
   )
   return { hooks: changed }
 }
+
+/**
+ * Returns the hooks of a patch. What was there and is no more is null, because the server refuses a patch that
+ * takes away a header or a login without a word.
+ */
+export function patchHooksOf(
+  before: readonly Hook[],
+  after: readonly Hook[],
+): readonly Readonly<Record<string, unknown>>[] {
+  const namesIn = (fields: readonly object[]): readonly string[] => fields.flatMap((one) => Object.keys(one))
+  const partly = (hook: Hook, field: 'headers' | 'tls'): object =>
+    hook[field] === undefined
+      ? {}
+      : { [field]: withNulls(objectAt(hook, field), namesIn(before.map((one) => objectAt(one, field)))) }
+  return after.map((hook) =>
+    withNulls({ ...hook, ...partly(hook, 'headers'), ...partly(hook, 'tls') }, namesIn(before)),
+  )
+}
+
+function withNulls(
+  given: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  return { ...Object.fromEntries(names.map((name) => [name, null])), ...given }
+}
