@@ -61,9 +61,7 @@ export function removedFields(before: Definition, after: Definition): readonly s
   const formers = formersOf(old, now)
   const ofHooks = old.flatMap((hook, at) => {
     const index = formers.indexOf(at)
-    return index < 0
-      ? [`hooks[${at}]`]
-      : lostFields(hook, now[index]).map((field) => `hooks[${at}].${field}`)
+    return index < 0 ? [`hooks[${at}]`] : lostFields(hook, now[index]).map((field) => `hooks[${at}].${field}`)
   })
   return Object.hasOwn(after, 'hooks') ? [...fields, ...ofHooks] : fields
 }
@@ -109,9 +107,7 @@ function lostFields(former: Definition = {}, hook: Definition = {}): readonly st
   return Object.keys(former).flatMap((field) => {
     if (field === 'url') return []
     if (!Object.hasOwn(hook, field)) return [field]
-    return withParts.has(field)
-      ? missingIn(former[field], hook[field]).map((name) => `${field}.${name}`)
-      : []
+    return withParts.has(field) ? missingIn(former[field], hook[field]).map((name) => `${field}.${name}`) : []
   })
 }
 

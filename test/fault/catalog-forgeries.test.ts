@@ -294,7 +294,9 @@ test('what a later version has written is named by every process that can not us
   expect(stdout).toMatch(/destination\/crm: can not be used since 20[^(]* \(.*priority/s)
   expect(stdout).toContain('What this command can not use of the catalog.')
   expect(stdout).toMatch(/Whether \S+:\d+ has the present catalog/)
-  expect(stdout).toContain('update this process, give it the same keys (catalog.keysFile), or set the object anew')
+  expect(stdout).toContain(
+    'update this process, give it the same keys (catalog.keysFile), or set the object anew',
+  )
   expect(stdout).toContain('that this one does not know, and does not use (rule/vip). Update this process.')
   const since = /since (20\S+)/.exec(stdout)?.[1] ?? ''
   expect(Date.parse(since)).toBeGreaterThanOrEqual(sinceMs)

@@ -84,13 +84,7 @@ export function patchObject(
  */
 export async function createObject(
   run: CatalogRun,
-  {
-    kind,
-    id,
-    path,
-    fields,
-    by,
-  }: ObjectName & { path: string | undefined; fields: Fields } & By,
+  { kind, id, path, fields, by }: ObjectName & { path: string | undefined; fields: Fields } & By,
 ): Promise<string[]> {
   const read = path === undefined ? { id } : await readObject({ kind, id }, path)
   const given = mergedDefinition(read, fields)

@@ -54,10 +54,8 @@ function addSettings(command: Command): Command {
       'make at most so many deliveries at once in each process; none: the default',
       numberOrNone,
     )
-    .option(
-      '--timeout <time>',
-      'wait so long for an answer, such as 2s; none: delivery.timeout',
-      (text) => (text === none ? null : text),
+    .option('--timeout <time>', 'wait so long for an answer, such as 2s; none: delivery.timeout', (text) =>
+      text === none ? null : text,
     )
 }
 

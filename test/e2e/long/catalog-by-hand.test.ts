@@ -107,11 +107,9 @@ async function makeTen({ receiver, run, fails, curl }: Walk): Promise<void> {
 /** Waits until each of these has as many messages as it is said. */
 async function untilDelivered({ receiver }: Walk, counts: Readonly<Record<string, number>>): Promise<void> {
   for (const [id, count] of Object.entries(counts))
-    await until(
-      `${id} has ${count}`,
-      async () => (await receiver.count(`/${id}`)).delivered === count,
-      { timeoutMs: 30_000 },
-    )
+    await until(`${id} has ${count}`, async () => (await receiver.count(`/${id}`)).delivered === count, {
+      timeoutMs: 30_000,
+    })
 }
 
 const all = (count: number) => Object.fromEntries([...byCommand, ...byCurl].map((id) => [id, count]))
@@ -131,7 +129,9 @@ test('ten destinations are made by commands and by curl; one is rotated, one is 
   expect(await run('destinations list')).toContain('has no destinations yet')
   await makeTen(walk)
   await untilInForce(walk)
-  expect((await run('destinations list')).split('\n').filter((line) => /^[ab]\d /.test(line))).toHaveLength(10)
+  expect((await run('destinations list')).split('\n').filter((line) => /^[ab]\d /.test(line))).toHaveLength(
+    10,
+  )
   await walk.send()
   await untilDelivered(walk, all(1))
 

@@ -15,7 +15,11 @@ describe('a patch', () => {
   test.for([
     ['its id and a new URL', { id: 'main', url: 'https://a.example.com/v2' }, ['headers', 'login']],
     ['the same URL, and no id', { url: main.url, login: null }, ['id', 'headers']],
-    ['another id and URL', { id: 'new', url: 'https://c.example.com/', headers: {} }, ['headers.X-Team', 'headers.Authorization', 'login']],
+    [
+      'another id and URL',
+      { id: 'new', url: 'https://c.example.com/', headers: {} },
+      ['headers.X-Team', 'headers.Authorization', 'login'],
+    ],
     ['a part of its headers', { ...main, headers: { 'x-team': 'erp' } }, ['headers.Authorization']],
     ['no headers', { ...main, headers: null, login: null }, []],
     ['a new login', { ...main, login: { kind: 'basic', username: 'other' } }, []],
