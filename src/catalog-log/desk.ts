@@ -243,6 +243,7 @@ export class CatalogDesk {
   async #plan(batch: readonly Waiting[]): Promise<readonly Planned[]> {
     const breath = new Breath(pieceMs)
     const taken = new Set<string>()
+    let hasSource = false
     const planned: Planned[] = []
     const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
@@ -250,8 +251,8 @@ export class CatalogDesk {
       const { edits, once, isDryRun = false } = waiting
       const keys = [...edits.map(({ name }) => keyOf(name)), ...(once === undefined ? [] : [once.changeId])]
       // The rules about sources concern all objects.
-      const isAlone = [...taken, ...keys].some((key) => key.startsWith('source/'))
-      if (taken.size > 0 && (isAlone || keys.some((key) => taken.has(key)))) {
+      const isOfSource = edits.some(({ name }) => name.kind === 'source')
+      if (taken.size > 0 && (hasSource || isOfSource || keys.some((key) => taken.has(key)))) {
         this.#waiting.push(waiting)
         continue
       }
@@ -277,6 +278,7 @@ export class CatalogDesk {
         waiting.resolve({ ok: true, revision: this.#log.head?.revision ?? 0, changed, differences })
       } else {
         for (const key of keys) taken.add(key)
+        hasSource ||= isOfSource
         for (const { name, definition } of judged.accepted) coming.set(keyOf(name), definition)
         const present = new Map(keys.map((key) => [key, this.#log.all.get(key)?.version]))
         planned.push({

@@ -1,4 +1,5 @@
 import { Breath } from '../async/breath.ts'
+import type { Pace } from '../async/pace.ts'
 import { inPieces, type Pieces } from '../async/pieces.ts'
 import { type Catalog, createCatalog, type Destination, type Source } from '../catalog/catalog.ts'
 import { formatFaults } from '../catalog/fault.ts'
@@ -18,6 +19,8 @@ export type EntriesOptions = {
    * be opened. The earlier one stays in force.
    */
   readonly onUnusable: (name: ObjectName, problem: string) => void
+  /** How much of its time the process may spend on changes. `undefined`: all of it. */
+  readonly pace?: Pace | undefined
 }
 
 /** Why an object can't be used, and since when this process knows it, in epoch milliseconds. */
@@ -51,11 +54,15 @@ export class Entries {
    */
   async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)
-    const last = await inPieces(lastOf(sets), pieceMs)
+    const last = await inPieces(lastOf(sets), this.#breath())
     for (const [key, { object }] of last) if (object === undefined) this.#unusable.delete(key)
     const sources = await this.#patch(parsedSources, 'source', last)
     const destinations = await this.#patch(parsedDestinations, 'destination', last)
     return nextCatalog(before, { sources, destinations }, version)
+  }
+
+  #breath(): Breath {
+    return new Breath(pieceMs, this.#options.pace)
   }
 
   async #patch<T>(
@@ -67,7 +74,7 @@ export class Entries {
     const gone = ofKind.flatMap(({ name, object }) => (object === undefined ? [name.id] : []))
     const patch = new Map<string, T | undefined>(gone.map((id) => [id, undefined]))
     const objects = ofKind.flatMap(({ object }) => object ?? [])
-    const breath = new Breath(pieceMs)
+    const breath = this.#breath()
     for (let at = 0; at < objects.length; at += inPiece) {
       for (const [id, entry] of this.#built(parse, objects.slice(at, at + inPiece))) patch.set(id, entry)
       await breath.take()

@@ -73,6 +73,34 @@ export function changedDestinations(before: Catalog, now: Catalog): Iterable<str
   )
 }
 
+/** Counts the destinations of a catalog for which something holds. A later count costs what has changed. */
+export class DestinationCount {
+  readonly #holds: (destination: Destination) => boolean
+  #counted: { readonly catalog: Catalog; readonly count: number } | undefined
+
+  constructor(holds: (destination: Destination) => boolean) {
+    this.#holds = holds
+  }
+
+  in(catalog: Catalog): number {
+    const before = this.#counted
+    const changed = before && differenceBetween(before.catalog, catalog)?.destinations
+    let count = 0
+    if (before === undefined || changed === undefined)
+      for (const destination of catalog.destinations.values()) count += Number(this.#holds(destination))
+    else {
+      const held = (of: Catalog, id: string): number => {
+        const destination = of.destinations.get(id)
+        return destination !== undefined && this.#holds(destination) ? 1 : 0
+      }
+      count = before.count
+      for (const id of changed) count += held(catalog, id) - held(before.catalog, id)
+    }
+    this.#counted = { catalog, count }
+    return count
+  }
+}
+
 export type StateCounts = Readonly<Record<DestinationState, number>>
 
 const counted = new WeakMap<Catalog, StateCounts>()

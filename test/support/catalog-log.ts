@@ -43,10 +43,12 @@ export function openDesk(
   keys: CatalogKeys,
   onRefused: (refused: RefusedRecord) => void = () => undefined,
   penOf: (pen: Pen) => DeskOptions['pen'] = (pen) => pen,
+  brokers?: readonly string[],
 ): CatalogDesk {
-  const reader = createPartitionReader(workerKafka(), { keepsOpen: true })
+  const kafka = workerKafka(brokers === undefined ? {} : { brokers })
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
   const desk = new CatalogDesk({
-    pen: penOf(new Pen({ kafka: workerKafka(), transactionalId: topic, topic })),
+    pen: penOf(new Pen({ kafka, transactionalId: topic, topic })),
     read: catalogReading(reader, topic),
     seals: new RecordSeals(topic, keys),
     definitions: new Definitions(topic, keys),
