@@ -93,7 +93,9 @@ export class AutoPauses implements PausesPort {
   isOn(): boolean {
     // A pause must be ended even if no destination can be paused any more. Otherwise it would apply again
     // later.
-    return this.#thatMayPause.in(this.whole) > 0 || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
+    return (
+      this.#thatMayPause.in(this.whole) > 0 || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
+    )
   }
 
   situation(): Omit<PauseSituation, 'nowMs'> {
