@@ -63,7 +63,9 @@ export async function setObject(
   return change(run, edit, { by })
 }
 
-/** Changes fields of an object, and leaves all else as it is. `null` removes a field. Says what has changed. */
+/**
+ * Changes fields of an object, and leaves all else as it is. `null` removes a field. Says what has changed.
+ */
 export function patchObject(
   run: CatalogRun,
   { kind, id, fields, version, by }: Omit<SetOrder, 'path'> & { readonly fields: Fields },

@@ -96,8 +96,8 @@ export function urlPatchOf(
 }
 
 /**
- * Returns the hooks of a patch. What was there and is no more is null, because the server refuses a patch that
- * takes away a header or a login without a word.
+ * Returns the hooks of a patch. What was there and is no more is null, because the server refuses a patch
+ * that takes away a header or a login without a word.
  */
 export function patchHooksOf(
   before: readonly Hook[],

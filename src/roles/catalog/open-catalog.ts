@@ -117,8 +117,8 @@ export async function readCatalog(config: Config, log: CatalogTopicLog, role: Ka
 }
 
 /**
- * Reads the present catalog, or the copy on this machine. `warnings`: why the catalog may be outdated, and what
- * of it can't be used.
+ * Reads the present catalog, or the copy on this machine. `warnings`: why the catalog may be outdated, and
+ * what of it can't be used.
  */
 export async function readCatalogOrCopy(
   config: Config,
