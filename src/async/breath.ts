@@ -8,8 +8,8 @@ export class Breath {
   #sinceMs = performance.now()
 
   /**
-   * `pieceMs`: the longest piece of the work, in milliseconds, without its last step. `pace`: how long the work
-   * rests after each piece. `undefined`: for a turn of the event loop.
+   * `pieceMs`: the longest piece of the work, in milliseconds, without its last step. `pace`: how long the
+   * work rests after each piece. `undefined`: for a turn of the event loop.
    */
   constructor(pieceMs = 5, pace?: Pace) {
     this.#pieceMs = pieceMs

@@ -104,7 +104,7 @@ async function openFleet({
   await compactSoon(topic, brokers)
   await createTopic(`${topic}-audit`, { brokers })
   const keys = catalogKeys(readFileSync(keysFile, 'utf8').trim())
-  const desk = openDesk(topic, keys, refuse, asItIs, brokers)
+  const desk = openDesk(topic, keys, refuse, { brokers })
   await desk.change({ edits: [shopEdit], by: 'ann' })
   const ofAdmin = { ...scene.variables, SLUICE_KAFKA_BROKERS: ofAdmins.join(',') }
   const admins: Admin[] = []
@@ -125,10 +125,6 @@ async function openFleet({
 
 function refuse({ problem }: { readonly problem: string }): never {
   throw new Error(problem)
-}
-
-function asItIs<T>(pen: T): T {
-  return pen
 }
 
 async function earlierProgram(): Promise<string> {
@@ -307,13 +303,13 @@ async function runModel(fleet: Fleet): Promise<void> {
   ])
 
   // What was under way when a process was killed is over: the pen is taken, and nothing comes any more.
-  const fresh = openDesk(topic, keys, refuse, asItIs, brokers)
+  const fresh = openDesk(topic, keys, refuse, { brokers })
   const given = { id: 'shop', name: 'Last' }
   const last = await fresh.change({ edits: [{ name: shopEdit.name, op: 'put', given }], by: 'ann' })
   if (!last.ok) throw new Error(JSON.stringify(last))
   const [seals, definitions] = [new RecordSeals(topic, keys), new Definitions(topic, keys)]
   const expected = model.verify(await readHistory(`${topic}-history`, seals, brokers))
-  const newDesk = (): CatalogDesk => openDesk(topic, keys, refuse, asItIs, brokers)
+  const newDesk = (): CatalogDesk => openDesk(topic, keys, refuse, { brokers })
   const logs = [await desk.look(), await fresh.look(), await newDesk().look()]
   const content = contentOf(logs[0]?.objects ?? new Map(), definitions)
   for (const log of logs) {

@@ -37,13 +37,18 @@ export function openHistoryDesk(topic: string, keys: CatalogKeys) {
   }
 }
 
+export type OpenDeskOptions = {
+  readonly penOf?: (pen: Pen) => DeskOptions['pen']
+  /** The addresses of Kafka. Default: those of the test run's Kafka. */
+  readonly brokers?: readonly string[]
+}
+
 /** Opens a desk for a topic that exists. Several desks of one topic are several processes. */
 export function openDesk(
   topic: string,
   keys: CatalogKeys,
   onRefused: (refused: RefusedRecord) => void = () => undefined,
-  penOf: (pen: Pen) => DeskOptions['pen'] = (pen) => pen,
-  brokers?: readonly string[],
+  { penOf = (pen) => pen, brokers }: OpenDeskOptions = {},
 ): CatalogDesk {
   const kafka = workerKafka(brokers === undefined ? {} : { brokers })
   const reader = createPartitionReader(kafka, { keepsOpen: true })
