@@ -139,13 +139,13 @@ async function forge(running: Running, id: string, edit: (now: Definition) => De
 }
 
 /** Writes a change of one object, with a signature. */
-async function write({ topic, keys }: Running, key: string, value: object | null): Promise<void> {
+async function write({ topic, keys }: Running, object: string, content: object | null): Promise<void> {
   const { head } = await openDesk(topic, keys).look()
   const seals = new RecordSeals(topic, keys)
   if (head === undefined) throw new Error('the topic is empty')
   const revision = head.revision + 1
   const records = [
-    seals.write(key, value, revision),
+    seals.write(object, content, revision),
     seals.head({ ...head, revision, changeId: `written-${revision}`, by: 'mallory' }),
   ]
   await produce(
@@ -304,7 +304,7 @@ test('what a later version has written is named by every process that can not us
   expect(listed.stdout).toMatch(/^erp /m)
   expect(listed.stdout).not.toMatch(/^crm /m)
   expect(listed.stderr).toContain('destination/crm: can not be used')
-  const unknown = await told(running)
+  const unknown = await unknownIn(running)
   expect(unknown.filter((text) => /rule\/vip/.test(text))).toHaveLength(2)
   expect(unknown).toContainEqual(expect.stringContaining('Whether the process that answers here'))
 
@@ -315,12 +315,12 @@ test('what a later version has written is named by every process that can not us
   await write(running, 'rule/vip', null)
   await untilTrouble(running, 'unusable', 0)
   await untilStatus(running, (trouble) => trouble === null)
-  await until('the admin knows it too', async () => (await told(running)).length === 0)
+  await until('the admin knows it too', async () => (await unknownIn(running)).length === 0)
   await expectDelivered(running)
 }, 300_000)
 
 /** Returns what the status over HTTP doesn't know. */
-async function told({ admin, token }: Running): Promise<readonly string[]> {
+async function unknownIn({ admin, token }: Running): Promise<readonly string[]> {
   const answered = await fetch(`http://127.0.0.1:${admin.adminPort}/v1/status`, {
     headers: { authorization: `Bearer ${token}` },
   })

@@ -103,7 +103,6 @@ export function patchHooksOf(
   before: readonly Hook[],
   after: readonly Hook[],
 ): readonly Readonly<Record<string, unknown>>[] {
-  const namesIn = (fields: readonly object[]): readonly string[] => fields.flatMap((one) => Object.keys(one))
   const partly = (hook: Hook, field: 'headers' | 'tls'): object =>
     hook[field] === undefined
       ? {}
@@ -113,9 +112,13 @@ export function patchHooksOf(
   )
 }
 
+function namesIn(fields: readonly object[]): readonly string[] {
+  return fields.flatMap((one) => Object.keys(one))
+}
+
 function withNulls(
-  given: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, unknown>>,
   names: readonly string[],
 ): Readonly<Record<string, unknown>> {
-  return { ...Object.fromEntries(names.map((name) => [name, null])), ...given }
+  return { ...Object.fromEntries(names.map((name) => [name, null])), ...fields }
 }

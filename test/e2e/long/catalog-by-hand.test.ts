@@ -19,13 +19,17 @@ type Walk = {
   readonly receiver: CountingReceiver
   readonly folder: string
   /** Runs a command in the folder that has to succeed. Returns its output. */
-  run(args: string, input?: string): Promise<string>
+  readonly run: (args: string, input?: string) => Promise<string>
   /** Runs a command that has to fail. Returns what it says. */
-  fails(args: string, input?: string): Promise<string>
+  readonly fails: (args: string, input?: string) => Promise<string>
   /** Calls the admin API with curl. */
-  curl(path: string, options: readonly string[], body?: object): Promise<{ status: number; text: string }>
+  readonly curl: (
+    path: string,
+    options: readonly string[],
+    body?: object,
+  ) => Promise<{ readonly status: number; readonly text: string }>
   /** Sends a message to the first source, and returns its id. */
-  send(): Promise<string>
+  readonly send: () => Promise<string>
 }
 
 async function begin(): Promise<Walk> {
@@ -43,7 +47,7 @@ async function begin(): Promise<Walk> {
     /(http:\S+)\/openapi\.json +with Authorization: Bearer (\S+)/.exec(up.said) ?? []
   const sluice = (args: string, input = '') =>
     runProgram(inject('program'), args.split(' '), { env: { PATH, HOME }, cwd: folder, input })
-  const walk: Walk = {
+  return {
     receiver,
     folder,
     async run(args, input) {
@@ -75,7 +79,6 @@ async function begin(): Promise<Walk> {
       return messageId
     },
   }
-  return walk
 }
 
 const byCommand = ['a0', 'a1', 'a2', 'a3', 'a4']
@@ -178,6 +181,10 @@ test('ten destinations are made by commands and by curl; one is rotated, one is 
 
 const many = 5_000
 
+function withoutSecrets(text: string): string {
+  return text.replaceAll(/(?:sharedSecret|Authorization): .*/g, '')
+}
+
 test('a file of 5,000 destinations is imported in one change, and its export is a fixed point without a secret', async () => {
   const { run, curl, folder } = await begin()
   const catalog = {
@@ -201,8 +208,7 @@ test('a file of 5,000 destinations is imported in one change, and its export is 
   expect(await run('catalog import -', exported)).toContain('Nothing differs')
   expect(await run('catalog export')).toBe(exported)
   // Without what stands for secrets, the file and its export are the same.
-  const told = (text: string): string => text.replaceAll(/(?:sharedSecret|Authorization): .*/g, '')
-  expect(told(exported)).toBe(told(stringify(catalog, { lineWidth: 0 })).trimEnd() + '\n')
+  expect(withoutSecrets(exported)).toBe(withoutSecrets(stringify(catalog, { lineWidth: 0 })).trimEnd() + '\n')
   await until('the API has all of them', async () => {
     const { text } = await curl('/v1/destinations?limit=1', [])
     return text.includes(`"total":${many}`)
