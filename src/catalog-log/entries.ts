@@ -1,5 +1,4 @@
 import { Breath } from '../async/breath.ts'
-import type { Pace } from '../async/pace.ts'
 import { inPieces, type Pieces } from '../async/pieces.ts'
 import { type Catalog, createCatalog, type Destination, type Source } from '../catalog/catalog.ts'
 import { formatFaults } from '../catalog/fault.ts'
@@ -19,8 +18,6 @@ export type EntriesOptions = {
    * be opened. The earlier one stays in force.
    */
   readonly onUnusable: (name: ObjectName, problem: string) => void
-  /** How much of its time the process may spend on changes. `undefined`: all of it. */
-  readonly pace?: Pace | undefined
 }
 
 /** Why an object can't be used, and since when this process knows it, in epoch milliseconds. */
@@ -52,29 +49,25 @@ export class Entries {
    * Makes the next catalog. Entries that the change sets don't name keep their objects. Works in pieces,
    * because a burst of changes names thousands of objects.
    */
-  async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
+  async next(before: Catalog, sets: readonly ChangeSet[], breath = new Breath(pieceMs)): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)
-    const last = await inPieces(lastOf(sets), this.#breath())
+    const last = await inPieces(lastOf(sets), breath)
     for (const [key, { object }] of last) if (object === undefined) this.#unusable.delete(key)
-    const sources = await this.#patch(parsedSources, 'source', last)
-    const destinations = await this.#patch(parsedDestinations, 'destination', last)
+    const sources = await this.#patch(parsedSources, 'source', last, breath)
+    const destinations = await this.#patch(parsedDestinations, 'destination', last, breath)
     return nextCatalog(before, { sources, destinations }, version)
-  }
-
-  #breath(): Breath {
-    return new Breath(pieceMs, this.#options.pace)
   }
 
   async #patch<T>(
     parse: Parse<T>,
     kind: EntryKind,
     last: ReadonlyMap<string, LastOf>,
+    breath: Breath,
   ): Promise<ReadonlyMap<string, T | undefined>> {
     const ofKind = [...last.values()].filter(({ name }) => name.kind === kind)
     const gone = ofKind.flatMap(({ name, object }) => (object === undefined ? [name.id] : []))
     const patch = new Map<string, T | undefined>(gone.map((id) => [id, undefined]))
     const objects = ofKind.flatMap(({ object }) => object ?? [])
-    const breath = this.#breath()
     for (let at = 0; at < objects.length; at += inPiece) {
       for (const [id, entry] of this.#built(parse, objects.slice(at, at + inPiece))) patch.set(id, entry)
       await breath.take()

@@ -152,14 +152,13 @@ export class FollowedTopic {
   constructor(options: FollowOptions, loaded: LoadedTopic, copy?: UsedCopy) {
     this.#options = options
     this.#loaded = loaded
-    const { config, log, pace } = options
+    const { config, log } = options
     // Installations that share a cluster have different prefixes of topics.
     const topic = topicNames(config).catalog
     this.#topic = topic
     this.#entries = new Entries({
       definitions: new Definitions(topic, catalogKeys(config)),
       topic,
-      pace,
       onUnusable: ({ kind, id }, problem) =>
         log.error(
           { topic, kind, id, problem },
@@ -424,7 +423,7 @@ export class FollowedTopic {
       while (told < news.length && !this.#stopping.signal.aborted) {
         const sets = firstSets(news, told)
         told += sets.length
-        await this.#tellOf(sets)
+        await this.#tellOf(sets, breath)
         await breath.take()
       }
     } finally {
@@ -439,10 +438,13 @@ export class FollowedTopic {
     }
   }
 
-  async #tellOf(sets: readonly ChangeSet[]): Promise<void> {
+  /** All steps share the breath, because together they may take no longer than one piece without a rest. */
+  async #tellOf(sets: readonly ChangeSet[], breath: Breath): Promise<void> {
     const before = this.#catalog
-    const catalog = await this.#entries.next(before, sets)
-    const changes = await differenceOf(before, catalog, sets, this.#breath())
+    const catalog = await this.#entries.next(before, sets, breath)
+    await breath.take()
+    const changes = await differenceOf(before, catalog, sets, breath)
+    await breath.take()
     if (this.#stopping.signal.aborted) return
     this.#catalog = catalog
     const by = [...new Set(sets.map(({ head }) => head.by))]
