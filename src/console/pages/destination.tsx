@@ -1,8 +1,10 @@
+import { useEffect } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { useLive } from '../data/live.ts'
 import { route, urlOf } from '../data/route.ts'
 import { isForAll, may } from '../data/session.ts'
+import { isBeingRead, noteRead } from '../data/stored.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
 import { Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
@@ -31,16 +33,32 @@ export function DestinationPage() {
   const { params } = route.value
   const id = params.get('id') ?? ''
   const view = views.find(({ value }) => value === params.get('view'))?.value ?? 'overview'
-  const { asked, again } = useAsk(`health-${id}`, (reading) => api.readHealth(id, reading), 3_000)
+  const isNew = isBeingRead(id)
+  const { asked, again } = useAsk(
+    `health-${id}`,
+    (reading) => api.readHealth(id, reading),
+    isNew ? 500 : 3_000,
+  )
   useLive({ destination: id }, again)
   const health = asked.value.value
+  const isRead = health !== undefined
+  useEffect(() => {
+    if (isRead) noteRead(id)
+  }, [isRead, id])
+  const isMissing = !isRead && asked.value.problem?.status === 404
   return (
     <Page
       title={health?.name ?? id}
       aside={health === undefined ? undefined : <DestinationActions health={health} />}
     >
-      <NotYet asked={asked.value} />
-      {health === undefined && asked.value.problem?.status === 404 ? (
+      {isMissing && isNew ? (
+        <p class="quiet" role="status">
+          Being stored…
+        </p>
+      ) : (
+        <NotYet asked={asked.value} />
+      )}
+      {isMissing && !isNew ? (
         <Empty title="It may have been removed.">
           <a href={urlOf('history')}>History</a> says what was changed, and undoes it.
         </Empty>
