@@ -126,7 +126,7 @@ test('a link with the right answers shows what the endpoint has answered, and no
     catalog: 'topic',
   })
   // Nobody gives what they don't see.
-  const order = { name: 'blind', right: 'operate', scope: { label: 'tenant=acme' }, content: false }
+  const order = { name: 'acme-blind', right: 'operate', scope: { label: 'tenant=acme' }, content: false }
   const blind = await tenants.token(order)
   expect([(await make(['answers'], blind)).status, (await make(['see'], blind)).status]).toEqual([403, 201])
 })
