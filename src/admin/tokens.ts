@@ -11,8 +11,9 @@ export type AdminRight = (typeof rights)[number]
 
 /**
  * What a link may let its holder do. `see`: destinations, their health, the delivery log and replays.
- * `answers`: what endpoints have answered, in the delivery log. `replay`: send messages again, and try now what waits. `test`: send test messages. `edit_url`: change the
- * URLs of destinations, and nothing else of them. `rotate`: replace their secrets.
+ * `answers`: what endpoints have answered, in the delivery log. `replay`: send messages again, and try now
+ * what waits. `test`: send test messages. `edit_url`: change the URLs of destinations, and nothing else of
+ * them. `rotate`: replace their secrets.
  */
 export const grants = ['see', 'answers', 'replay', 'test', 'edit_url', 'rotate'] as const
 export type Grant = (typeof grants)[number]

@@ -10,7 +10,8 @@ export type CountedRange = {
 }
 
 /**
- * Returns how long requests took in the slowest of some minutes, in milliseconds. `undefined`: there was none.
+ * Returns how long requests took in the slowest of some minutes, in milliseconds. `undefined`: there was
+ * none.
  */
 export function latencyOf(minutes: readonly LogMinute[]): NonNullable<LogMinute['durationMs']> | undefined {
   const known = minutes.flatMap(({ durationMs }) => durationMs ?? [])

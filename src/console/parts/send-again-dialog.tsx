@@ -8,7 +8,8 @@ import { ProblemNote } from './problem.tsx'
 
 /** Sends one message again, after one question. A selection of many is counted first (`ReplayDialog`). */
 export function SendAgainDialog({ selection, onClose }: { selection: ReplaySelection; onClose: () => void }) {
-  // An event may be sent again as often as somebody wants. Of dead letters, those before the last were replayed.
+  // An event may be sent again as often as somebody wants. Of dead letters, those before the last were
+  // replayed.
   const send = useAct(() => api.startReplay({ selection, again: selection.of === 'events' }))
   const replay = send.done
   return (
