@@ -106,7 +106,9 @@ type Planned = {
 /** What was written of a change. `versions`: those of its objects, by key. */
 type Written = { readonly revision: number; readonly versions: ReadonlyMap<string, number> }
 
-/** `isDoubtful`: the last commit had no answer. `times`: how much longer than usual its transaction may take. */
+/**
+ * `isDoubtful`: the last commit had no answer. `times`: how much longer than usual its transaction may take.
+ */
 type Batch = { open: readonly Waiting[]; isDoubtful: boolean; times: number }
 
 const doubtful =
@@ -201,8 +203,8 @@ export class CatalogDesk {
   }
 
   /**
-   * Takes the pen, unless it is held. A change of 100,000 objects needs a longer transaction than others, and so
-   * does one that a quota of the broker slows down.
+   * Takes the pen, unless it is held. A change of 100,000 objects needs a longer transaction than others, and
+   * so does one that a quota of the broker slows down.
    */
   async #takePen({ open, times }: Batch): Promise<void> {
     const { pen } = this.#options

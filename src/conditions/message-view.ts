@@ -43,7 +43,9 @@ export class MessageView {
   }
 }
 
-/** JSON.parse alone can read a key of this message as one of an earlier message, perhaps of another customer. */
+/**
+ * JSON.parse alone can read a key of this message as one of an earlier message, perhaps of another customer.
+ */
 function parsed(text: string): JsonObject {
   const read = parseJson(text)
   return read.ok && isJsonObject(read.value) ? read.value : {}

@@ -63,8 +63,8 @@ const closeBracket = 0x5d
 const comma = 0x2c
 
 /**
- * Does the same as `someValueAt` with a message in canonical JSON. No value is made of what isn't at the path,
- * because that could cost many times as much: V8 makes a hidden class for each new order of keys.
+ * Does the same as `someValueAt` with a message in canonical JSON. No value is made of what isn't at the
+ * path, because that could cost many times as much: V8 makes a hidden class for each new order of keys.
  */
 export function someValueIn(
   text: string,

@@ -222,7 +222,9 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
   map.set(schemaId, value)
 }
 
-/** Returns the wait after a failure, in milliseconds: the one that the registry asked for, if it is longer. */
+/**
+ * Returns the wait after a failure, in milliseconds: the one that the registry asked for, if it is longer.
+ */
 function pauseAfter({ afterMs = 0 }: { readonly afterMs?: number }, failures: number): number {
   return Math.max(backoffMs(failures), Math.min(afterMs, longestAskedMs))
 }

@@ -14,8 +14,8 @@ export type SchemaAnswer =
   /** The registry has the schema, but Sluice can't read values with it. Asking again changes nothing. */
   | { readonly kind: 'unusable'; readonly why: string }
   /**
-   * The registry can't be asked, or the answer isn't an answer of a registry. Asking again may help. `afterMs`:
-   * the wait that it has asked for.
+   * The registry can't be asked, or the answer isn't an answer of a registry. Asking again may help.
+   * `afterMs`: the wait that it has asked for.
    */
   | { readonly kind: 'failed'; readonly why: string; readonly afterMs?: number }
 

@@ -49,7 +49,9 @@ const named = new Map(
   ),
 )
 const longestName = 6
-/** The most digits of a numbered character, and the length of the longest escape of HTML: `&#x`, digits, `;`. */
+/**
+ * The most digits of a numbered character, and the length of the longest escape of HTML: `&#x`, digits, `;`.
+ */
 const mostDigits = 7
 const longestNumbered = 3 + mostDigits + 1
 
@@ -76,8 +78,8 @@ function isLetter(byte: number): boolean {
 }
 
 /**
- * Returns true if the `&` at a place certainly begins no escape, though a letter or a `#` comes after it. Without
- * this look, many of them would cost three times as much as other bytes.
+ * Returns true if the `&` at a place certainly begins no escape, though a letter or a `#` comes after it.
+ * Without this look, many of them would cost three times as much as other bytes.
  */
 function isPlainAmpersand(text: Uint8Array, at: number): boolean {
   if (at + longestNumbered >= text.length) return false

@@ -28,8 +28,8 @@ export function readPath(path: string): RequestPath {
 }
 
 /**
- * Fills in a path. Each value becomes a part of one segment, whatever it contains. Ends with the first value that
- * makes it too long: a path may name a long value hundreds of times.
+ * Fills in a path. Each value becomes a part of one segment, whatever it contains. Ends with the first value
+ * that makes it too long: a path may name a long value hundreds of times.
  */
 export function fillPath(parts: RequestPath, payload: unknown): string {
   let left = mostCharacters

@@ -236,8 +236,8 @@ function mayBeSpelled(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * No message that is small enough is spelled with more bytes than this, not even with an escape for each character.
- * In a dense body, a longer one isn't read: to read it costs more than all else.
+ * No message that is small enough is spelled with more bytes than this, not even with an escape for each
+ * character. In a dense body, a longer one isn't read: to read it costs more than all else.
  */
 const mostSpelledBytes = 4 * maxMessageBytes
 

@@ -97,8 +97,8 @@ export class ScannedItems implements Items {
   }
 
   /**
-   * Returns true if a message is canonical, and longer than a message may be. Then nothing else of it is looked
-   * at: to do so would cost more than to scan it.
+   * Returns true if a message is canonical, and longer than a message may be. Then nothing else of it is
+   * looked at: to do so would cost more than to scan it.
    */
   #isTooLarge(index: number): boolean {
     return this.#endOf(index) - this.#startOf(index) > maxMessageBytes

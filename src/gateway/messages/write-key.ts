@@ -59,8 +59,8 @@ export function* keysIn(bytes: Buffer, search: KeySearch = { leftBytes: Infinity
 const mostSeeks = 16
 
 /**
- * Returns false if no member of a body can spell its name with an escape, such as `\u0077`. In a dense body, many
- * backslashes would cost more to search than to read its members.
+ * Returns false if no member of a body can spell its name with an escape, such as `\u0077`. In a dense body,
+ * many backslashes would cost more to search than to read its members.
  */
 function mayHaveEscapedName(bytes: Buffer, { leftBytes }: KeySearch): boolean {
   if (leftBytes >= bytes.length) return bytes.includes('\\u00')

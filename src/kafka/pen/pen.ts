@@ -26,8 +26,8 @@ export type PenOptions = {
 
 /**
  * Reports that a transaction has not written its records, and never will. `isFenced`: another process has
- * taken the pen. `isLate`: Kafka itself has taken it, because the transaction took longer than it may. A quota
- * of the broker may have slowed it down.
+ * taken the pen. `isLate`: Kafka itself has taken it, because the transaction took longer than it may. A
+ * quota of the broker may have slowed it down.
  */
 export class NotWrittenError extends Error {
   override readonly name = 'NotWrittenError'
@@ -87,8 +87,8 @@ const lost: ReadonlySet<number> = new Set([
 ])
 
 /**
- * `sequences`: the sequence number of the next record of each topic. `transactionMs`: how long a transaction may
- * take. `untilMs`: until when the present one may, by `performance.now`.
+ * `sequences`: the sequence number of the next record of each topic. `transactionMs`: how long a transaction
+ * may take. `untilMs`: until when the present one may, by `performance.now`.
  */
 type Holder = ProducerIdentity & {
   readonly sequences: Map<string, number>
