@@ -55,8 +55,7 @@ function addSet(parent: Command, { command, once }: CommandTools): void {
       'after',
       `
 Examples:
-  echo 'sources: [shop]
-  hooks: [{ url: https://example.com/hook }]' | sluice destinations set crm -
+  echo '{ sources: [shop], hooks: [{ url: https://example.com/hook }] }' | sluice destinations set crm -
   sluice destinations get crm > crm.yaml && $EDITOR crm.yaml && sluice destinations set crm crm.yaml
 
 Workers use the change within a second. docs/catalog.md lists all fields.`,

@@ -341,8 +341,12 @@ export class Partition {
    * to the last fetched record is at most `maxRememberedOffsets`, plus the number of offsets of one fetch.
    */
   get wantsPause(): boolean {
-    const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets
-    return this.#isWaiting || this.isFull || isWindowFull
+    return this.#isWaiting || this.isFull || this.isWindowFull
+  }
+
+  /** Returns true if a commit couldn't remember more offsets above the oldest record that isn't settled. */
+  get isWindowFull(): boolean {
+    return this.hasWindow && this.#watermark.span >= maxRememberedOffsets
   }
 
   /**
