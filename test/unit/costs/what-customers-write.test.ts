@@ -158,12 +158,12 @@ describe('a message costs no more than in proportion to its length if it has', (
   })
 
   test('values that are indexed, in many lists and objects', () => {
-    const hostile: readonly ((n: number) => string)[] = [
+    const forms: readonly ((n: number) => string)[] = [
       (n) => `[${listed(n, (at) => `{"k${at}":1,"b":${at}}`)}]`,
       (n) => `[${listed(n, () => `${'['.repeat(50)}{"b":""}${']'.repeat(50)}`)}]`,
       (n) => `{${listed(n, (at) => `"k${at}":{"a":1}`)},"b":1}`,
     ]
-    for (const of of hostile)
+    for (const of of forms)
       expect(
         growth((n) => {
           const text = `{"properties":{"a":${of(n)}}}`
