@@ -69,7 +69,7 @@ describe('a lane that holds its whole share of the requests in flight', () => {
 
 describe('a lane with deliveries from its queue in Kafka', () => {
   test('passes on the new ones behind them, which would hold up their partition', async () => {
-    const { lanes, overflowed } = openLanes({ waitMs: 100, keepsOrder: true })
+    const { lanes, overflowed } = openLanes({ waitMs: 100, keepsOrder: () => true })
     const offer = (name: string, isFromQueue: boolean): void =>
       lanes.offer(new Parcel('slow', name, { laneCap: 1, isFromQueue }))
     for (const name of ['in flight', 'from the queue', 'from the queue too']) offer(name, true)
