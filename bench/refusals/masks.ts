@@ -67,7 +67,7 @@ function cases(): Case[] {
     },
     { name: 'tokens that begin alike', header: alike, answer: filled('a1aaaa%61a', answerBytes) },
     { name: 'tokens repeated', header: alike, answer: `${alike}%20${alike}`.slice(0, answerBytes) },
-    ...['%61', '%', '&a', '&amp;', '\\', String.raw`\u0061`].map((escape) => ({
+    ...['%61', '%', '&a', '&aa;', '&#', '&#1', '&amp;', '\\', String.raw`\u0061`].map((escape) => ({
       name: `only ${escape}`,
       header: `${filled(escape, secretBytes - 1)}b`,
       answer: filled(escape, answerBytes),

@@ -572,7 +572,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of a destination
-         * @description A JSON merge patch (RFC 7396): a field that is `null` is removed, and a list is replaced as a whole. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         * @description A JSON merge patch (RFC 7396): a field that is `null` is removed, and a list is replaced as a whole. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. A hook that takes the place of another one, with the same `id` or without one, has to say what becomes of the headers, the login and the `tls` of that: send them to keep them, or `null` to remove them. Otherwise, the answer is 422, and nothing is changed. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
          */
         patch: operations["patch_destination"];
         trace?: never;
@@ -2039,6 +2039,8 @@ export interface components {
             version: number | null;
             /** @description The number of the last change of the catalog. */
             revision: number;
+            /** @description The fields that the object had and has no more, such as `hooks[0].login`, with the positions before. Empty if the whole object was removed. */
+            removed: string[];
         };
         ListedSource: {
             id: string;
@@ -4903,7 +4905,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -4963,7 +4966,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5032,7 +5036,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5207,7 +5212,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5267,7 +5273,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5336,7 +5343,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];

@@ -20,17 +20,20 @@ export type EntriesOptions = {
   readonly onUnusable: (name: ObjectName, problem: string) => void
 }
 
+/** Why an object can't be used, and since when this process knows it, in epoch milliseconds. */
+export type Unusable = { readonly problem: string; readonly sinceMs: number }
+
 /** Makes catalogs of the objects of the topic. It never judges a change: the writer has done that. */
 export class Entries {
   readonly #options: EntriesOptions
-  /** The objects that can't be used, by key, with the reason. */
-  readonly #unusable = new Map<string, string>()
+  /** The objects that can't be used, by key. */
+  readonly #unusable = new Map<string, Unusable>()
 
   constructor(options: EntriesOptions) {
     this.#options = options
   }
 
-  get unusable(): ReadonlyMap<string, string> {
+  get unusable(): ReadonlyMap<string, Unusable> {
     return this.#unusable
   }
 
@@ -100,7 +103,8 @@ export class Entries {
       const [only] = objects
       if (objects.length > 1 || only === undefined) return false
       const problem = error instanceof Error ? error.message : String(error)
-      this.#unusable.set(keyOf(only), problem)
+      const sinceMs = this.#unusable.get(keyOf(only))?.sinceMs ?? Date.now()
+      this.#unusable.set(keyOf(only), { problem, sinceMs })
       this.#options.onUnusable(only, problem)
       return true
     }

@@ -45,11 +45,18 @@ export function clientAuthorization({
   return `Basic ${Buffer.from(login).toString('base64')}`
 }
 
+/**
+ * Why an answer gives no token. `status`: its status. `body`: its body is no JSON object. `absent`: the
+ * object has no token. `unusable`: the token has characters that a header can't have.
+ */
+export type TokenFault = 'status' | 'body' | 'absent' | 'unusable'
+
 /** What a token endpoint has answered. `error`: the code of RFC 6749, section 5.2, if there is one. */
 export type TokenAnswer =
   | { readonly ok: true; readonly token: Token }
   | {
       readonly ok: false
+      readonly fault: TokenFault
       readonly error: string | undefined
       /** What the endpoint said, which may repeat secrets of the request. */
       readonly said: readonly string[]
@@ -58,12 +65,16 @@ export type TokenAnswer =
 /** Reads the answer to a request for a token that was made at `askedMs` (epoch milliseconds). */
 export function readTokenAnswer(status: number, text: string, askedMs: number): TokenAnswer {
   const answer = objectOf(text)
-  const { access_token: value, expires_in: lifeSeconds, error, error_description: description } = answer
-  // RFC 6749 says 200, but some servers answer 201.
-  if (status < 200 || status > 299 || typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
+  const { access_token: value, expires_in: lifeSeconds, error, error_description: description } = answer ?? {}
+  const none = (fault: TokenFault): TokenAnswer => {
     const said = [error, description].filter((one) => typeof one === 'string')
-    return { ok: false, error: typeof error === 'string' ? error : undefined, said }
+    return { ok: false, fault, error: typeof error === 'string' ? error : undefined, said }
   }
+  // RFC 6749 says 200, but some servers answer 201.
+  if (status < 200 || status > 299) return none('status')
+  if (answer === undefined) return none('body')
+  if (typeof value !== 'string' || value === '') return none('absent')
+  if (!/^[\x21-\x7e]+$/.test(value)) return none('unusable')
   const lifeMs = Number(lifeSeconds) * 1_000
   return {
     ok: true,
@@ -74,11 +85,12 @@ export function readTokenAnswer(status: number, text: string, askedMs: number): 
   }
 }
 
-function objectOf(text: string): Readonly<Record<string, unknown>> {
+/** Returns the object in a text of JSON. `undefined`: there is none. */
+function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return Object(JSON.parse(text))
   } catch {
-    return {}
+    return undefined
   }
 }
 
@@ -89,7 +101,7 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
  */
 function endOf(token: string, askedMs: number): number | undefined {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
-  const { exp } = objectOf(payload)
+  const exp = objectOf(payload)?.['exp']
   return typeof exp === 'number' && exp * 1_000 > askedMs ? exp * 1_000 : undefined
 }
 

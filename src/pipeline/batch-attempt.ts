@@ -5,6 +5,7 @@ import {
   settledOf,
   type Settlement,
   settlementOf,
+  wholeOutcomeOf,
 } from '../delivery/batch/batch-answer.ts'
 import { Halving } from '../delivery/batch/halving.ts'
 import { TriedSizes } from '../delivery/batch/taken-size.ts'
@@ -13,8 +14,7 @@ import type { TryClass } from '../delivery/lanes/breaker.ts'
 import type { BulkheadDropReason, PacedTry } from '../delivery/lanes/bulkhead.ts'
 import { isOwnFault, type Outcome } from '../delivery/outcomes/outcome.ts'
 import { judge, type Verdict } from '../delivery/outcomes/verdict.ts'
-import { postLoggedIn } from '../delivery/login/logged-in-exchange.ts'
-import type { Exchange } from '../delivery/send/sender.ts'
+import { type LoggedInListener, postLoggedIn } from '../delivery/login/logged-in-exchange.ts'
 import {
   alsoWithoutLogin,
   type Attempted,
@@ -316,7 +316,7 @@ const again: Verdict = { kind: 'retry', afterMs: 0 }
  * The requests to one hook: one with all members, and if it is refused, one after the other with their
  * halves.
  */
-class HookRun<D extends Batched> implements Exchange, PacedTry {
+class HookRun<D extends Batched> implements LoggedInListener, PacedTry {
   readonly hook: EndpointHook
   readonly tryClass: TryClass
   readonly bytes: number
@@ -384,6 +384,10 @@ class HookRun<D extends Batched> implements Exchange, PacedTry {
     }
     const isFirst = this.#refusal === undefined
     this.#attempt.post(this, part, { way: this.#way, isFirst })
+  }
+
+  wholeOf(outcome: Outcome): Outcome {
+    return wholeOutcomeOf(outcome, this.#part.length)
   }
 
   answered(outcome: Outcome, mayHaveArrived: boolean): void {

@@ -320,6 +320,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       labelNames: ['topic'],
       registers,
     }),
+    fullWindows: new Gauge({
+      name: 'sluice_partitions_window_full',
+      help: 'Partitions that this member does not read on, because their oldest unsettled record is 24,008 offsets back: a commit can remember no more. Later messages of such a partition wait for that record. The label is the topic without the prefix.',
+      labelNames: ['topic'],
+      registers,
+    }),
     rebalances: new Counter({
       name: 'sluice_rebalances_total',
       help: 'Joins of the consumer group that this member has completed, without its first join. If a worker has several processes, it is the highest count of a process, because a rebalance affects all of them.',

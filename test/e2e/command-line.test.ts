@@ -34,6 +34,18 @@ describe.concurrent('help', () => {
     const { stderr } = await runSluice(['deliver'], {}, { expectedCode: 2 })
     expect(stderr).toContain("unknown command 'deliver'")
   })
+
+  test('names commands as they are called in this folder, if a person at a terminal reads it', async () => {
+    const program = join(root, 'src/main.ts')
+    const command = [process.execPath, program, 'runbook']
+    const shown = execFileSync('script', ['-qec', command.join(' '), '/dev/null'], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    expect(shown).toContain('`npx sluice runbook NAME` prints one of them')
+    const [node = '', ...args] = command
+    expect(execFileSync(node, args, { cwd: root, encoding: 'utf8' })).toContain('\n`sluice runbook NAME`')
+  })
 })
 
 describe.concurrent('the configuration', () => {

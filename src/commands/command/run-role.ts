@@ -3,11 +3,11 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import { loginWarnings } from '../../config/rules.ts'
 import type { Config } from '../../config/schema.ts'
-import { printable } from '../../message/printable.ts'
 import { sendFailure } from '../../roles/processes/process-link.ts'
 import { Parts } from '../../roles/start/parts.ts'
 import { stopRequested } from '../../roles/start/shutdown.ts'
 import { StartError } from '../../roles/start/start-error.ts'
+import { writeError } from './tools.ts'
 
 /** The function that starts a role. Its promise resolves once the role has started. */
 export type Role = (options: RoleOptions) => Promise<void>
@@ -124,6 +124,6 @@ function examineOnSignal(log: Logger, { state }: Config, place: ProcessPlace | u
  * the log.
  */
 function say(error: unknown, log: Logger): void {
-  if (error instanceof StartError) process.stderr.write(`sluice: ${printable(error.message)}\n`)
+  if (error instanceof StartError) writeError(`sluice: ${error.message}`)
   else log.fatal({ err: error }, 'sluice can not go on')
 }

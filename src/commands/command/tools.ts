@@ -10,6 +10,7 @@ import { printable } from '../../message/printable.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { readRunning, runningFile } from '../../workshop/running.ts'
 import { workshopSettings } from '../../workshop/settings.ts'
+import { asCalled } from './as-called.ts'
 import { withLocalTimes } from './local-times.ts'
 
 /** The options of a command line as commander gives them, by name. */
@@ -141,7 +142,7 @@ export function wholeNumber(text: string): number {
 
 /** Writes a line of the results. Returns false if the output takes no more for now. */
 export function writeLine(line: string): boolean {
-  const shown = process.stdout.isTTY && !isJson(line) ? withLocalTimes(line) : line
+  const shown = process.stdout.isTTY && !isJson(line) ? withLocalTimes(asCalled(line)) : line
   return process.stdout.write(`${printable(shown)}\n`)
 }
 
@@ -152,7 +153,8 @@ function isJson(line: string): boolean {
 
 /** Writes a line for the person at the terminal. */
 export function writeError(line: string): void {
-  process.stderr.write(`${printable(line)}\n`)
+  const shown = process.stderr.isTTY ? asCalled(line) : line
+  process.stderr.write(`${printable(shown)}\n`)
 }
 
 /** Returns the value of a flag that has a form with `no-`. `undefined`: neither was given. */

@@ -6,7 +6,7 @@ import { readJson } from '../data/json.ts'
 import { may } from '../data/session.ts'
 import type { Destination, FieldChange } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
-import { urlPatchOf } from './draft-hook.ts'
+import { patchHooksOf, urlPatchOf } from './draft-hook.ts'
 import { destinationOf, type Draft, draftOf } from './draft.ts'
 import { maskedOf } from './masked.ts'
 
@@ -35,7 +35,7 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
     async (destination: Destination, isDryRun: boolean) => {
       const { loaded, version } = slots.base.value
       const patch = may('admin')
-        ? mergePatchOf({ ...loaded }, { ...destination })
+        ? patchOf(loaded, destination)
         : urlPatchOf(loaded.hooks, destination.hooks, hookIds)
       const answer = await api.patchDestination(loaded.id, patch, { version, isDryRun })
       if (!answer.ok && answer.problem.status === 412) slots.theirs.value = await presentOf(loaded.id)
@@ -69,6 +69,11 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
       save.forget()
     },
   }
+}
+
+function patchOf(before: Destination, after: Destination): Record<string, unknown> {
+  const patch = mergePatchOf({ ...before }, { ...after })
+  return 'hooks' in patch ? { ...patch, hooks: patchHooksOf(before.hooks, after.hooks) } : patch
 }
 
 type Slots = {

@@ -75,6 +75,11 @@ export function outcomeOfRequest(outcome: Outcome, settlement: Settlement): Outc
   return { kind: 'answer', status: multiStatus }
 }
 
+/** Returns the outcome of a request with so many messages, as far as it tells something about the hook. */
+export function wholeOutcomeOf(outcome: Outcome, messages: number): Outcome {
+  return outcomeOfRequest(outcome, settlementOf(outcome, messages))
+}
+
 function settledBy(status: number, { retryAfterMs }: Answer): Settled {
   const outcome: Answer = { kind: 'answer', status, ...(retryAfterMs !== undefined && { retryAfterMs }) }
   return { outcome, verdict: judge(outcome) }

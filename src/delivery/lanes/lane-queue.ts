@@ -206,12 +206,13 @@ export class Lane<D extends { readonly bytes: number }> {
   }
 
   /**
-   * Returns true if a delivery for which `counts` returns true has waited since `latestMs` or longer.
+   * Returns true if a delivery for which `counts` returns true has waited since `latestMs` or longer, also if
+   * others stand before it.
    */
   hasWaitedSince(latestMs: number, counts: (delivery: D) => boolean): boolean {
     return byUrgency.some((laneClass) => {
-      const oldest = this.#queues[laneClass].oldest
-      return oldest !== undefined && oldest.sinceMs <= latestMs && counts(oldest.delivery)
+      const oldest = this.#queues[laneClass].oldestOf(counts)
+      return oldest !== undefined && oldest.sinceMs <= latestMs
     })
   }
 

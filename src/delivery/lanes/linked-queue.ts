@@ -36,6 +36,13 @@ export class Queue<D> {
     for (let item = this.#first; item !== undefined; item = item.behind) yield item.delivery
   }
 
+  /** The oldest delivery for which `counts` returns true, and since when it waits. */
+  oldestOf(counts: (delivery: D) => boolean): Queued<D> | undefined {
+    let item = this.#first
+    while (item !== undefined && !counts(item.delivery)) item = item.behind
+    return item
+  }
+
   remove(isToGo: (delivery: D) => boolean): D[] {
     const removed: D[] = []
     let item = this.#first

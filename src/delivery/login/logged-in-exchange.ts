@@ -5,27 +5,36 @@ import type { TokenLogin } from './token-login.ts'
 /** Makes a request with further headers: name, value. */
 type Post = (ownHeaders: readonly string[], exchange: Exchange) => void
 
+/** The receiver of the result of a request with a token. */
+export type LoggedInListener = Exchange & {
+  /**
+   * Returns what an outcome says about the request as a whole. Without this method, its status says it. An
+   * answer to a batch may have a status for each message instead.
+   */
+  wholeOf?(outcome: Outcome): Outcome
+}
+
 const unauthorized = 401
 
 /**
  * Makes a request with the token of a login. If its server refuses the token, the request is made once more,
  * with another token: it may have ended on its way, or have been revoked. Without a token, nothing is sent.
  */
-export function postLoggedIn(login: TokenLogin, post: Post, exchange: Exchange): void {
+export function postLoggedIn(login: TokenLogin, post: Post, exchange: LoggedInListener): void {
   new LoggedInExchange(login, post, exchange).start()
 }
 
 class LoggedInExchange implements Exchange {
   readonly #login: TokenLogin
   readonly #post: Post
-  readonly #exchange: Exchange
+  readonly #exchange: LoggedInListener
   #token = ''
   #isSecond = false
   /** The number of requests whose place isn't free yet. */
   #open = 0
   #isAnswered = false
 
-  constructor(login: TokenLogin, post: Post, exchange: Exchange) {
+  constructor(login: TokenLogin, post: Post, exchange: LoggedInListener) {
     this.#login = login
     this.#post = post
     this.#exchange = exchange
@@ -52,9 +61,10 @@ class LoggedInExchange implements Exchange {
   }
 
   answered(outcome: Outcome, mayHaveArrived: boolean): void {
-    if (outcome.kind === 'answer') {
-      if (outcome.status < 400) this.#login.accepted(this.#token)
-      else if (outcome.status === unauthorized && !this.#isSecond && this.#login.mayReplace(this.#token)) {
+    const whole = this.#exchange.wholeOf?.(outcome) ?? outcome
+    if (whole.kind === 'answer') {
+      if (whole.status < 400) this.#login.accepted(this.#token)
+      else if (whole.status === unauthorized && !this.#isSecond && this.#login.mayReplace(this.#token)) {
         this.#isSecond = true
         void this.#login.replacement(this.#token).then((token) => this.#sendWith(token))
         return

@@ -1,3 +1,4 @@
+import { type Rate, TokenBucket } from '../../async/token-bucket.ts'
 import type { Token } from '../../http/client-credentials.ts'
 import type { TokenResult } from './token-request.ts'
 
@@ -43,9 +44,20 @@ const longestAskedMs = 5 * 60_000
  * milliseconds. Otherwise each message to an endpoint that refuses every token would cost a token.
  */
 const leastReplacedMs = 10_000
+/**
+ * How often tokens are replaced that were accepted before. An endpoint may refuse some requests whatever
+ * their token, and accept others.
+ */
+const replacedRate: Rate = { perSecond: 1, burst: 10 }
+/**
+ * The shortest lifetime of a token that is used, in milliseconds. With shorter ones, tokens would be asked
+ * for without a pause.
+ */
+const leastLifeMs = 1_000
 
 const endedEarly =
   'the tokens have ended when they arrive: let the token endpoint answer sooner, or give a longer expires_in'
+const endsTooSoon = 'the tokens end within a second: let the token endpoint give a longer expires_in'
 
 type Failure = { readonly problem: string; readonly sinceMs: number; readonly tries: number; nextMs: number }
 
@@ -60,11 +72,13 @@ export class TokenLogin {
   /** True once a request with the present token was accepted. */
   #isProven = false
   #replacedMs = -Infinity
+  readonly #replacements: TokenBucket
   #failure: Failure | undefined
   #asking: Promise<void> | undefined
 
   constructor(options: TokenLoginOptions) {
     this.#options = options
+    this.#replacements = new TokenBucket(replacedRate, options.now())
   }
 
   /** Returns the token for a request that is made now. `undefined`: there is none. */
@@ -114,7 +128,9 @@ export class TokenLogin {
    */
   mayReplace(refused: string): boolean {
     if (this.#token?.value !== refused) return true
-    return this.#isProven || this.#options.now() - this.#replacedMs >= leastReplacedMs
+    const nowMs = this.#options.now()
+    if (!this.#isProven && nowMs - this.#replacedMs < leastReplacedMs) return false
+    return this.#replacements.take(nowMs, 0) === 0
   }
 
   /** Returns a token in place of one that a server has refused. `undefined`: there is none. */
@@ -122,6 +138,7 @@ export class TokenLogin {
     if (this.#token?.value === refused) {
       this.#token = undefined
       this.#replacedMs = this.#options.now()
+      this.#replacements.take(this.#replacedMs)
     }
     const token = await this.wait()
     return token === refused ? undefined : token
@@ -141,20 +158,27 @@ export class TokenLogin {
 
   async #ask(askedMs: number): Promise<void> {
     const result = await this.#options.ask(askedMs)
-    if (!result.ok) this.#failed(result.problem, result.afterMs)
-    else if (!this.#take(result.token, askedMs)) this.#failed(endedEarly, 0)
+    if (!result.ok) {
+      this.#failed(result.problem, result.afterMs)
+      return
+    }
+    const fault = this.#faultOf(result.token, askedMs)
+    if (fault === undefined) this.#take(result.token, askedMs)
+    else this.#failed(fault, 0)
   }
 
-  /** Returns false if the token has ended already: without a pause, such tokens would be asked for endlessly.
-   */
-  #take(token: Token, askedMs: number): boolean {
-    if (this.#options.now() >= usedUntilMs(token, askedMs)) return false
+  /** Returns why a new token can't be used. Without a pause, such tokens would be asked for endlessly. */
+  #faultOf(token: Token, askedMs: number): string | undefined {
+    if (token.endsMs - askedMs < leastLifeMs) return endsTooSoon
+    return this.#options.now() >= usedUntilMs(token, askedMs) ? endedEarly : undefined
+  }
+
+  #take(token: Token, askedMs: number): void {
     this.#token = token
     this.#gotMs = askedMs
     this.#isProven = false
     this.#failure = undefined
     this.#options.onAsked({ problem: undefined, isKept: false })
-    return true
   }
 
   #failed(problem: string, afterMs: number): void {

@@ -1,6 +1,12 @@
 import type { OAuthLogin } from '../../catalog/features/hook-login.ts'
 import type { HookTls } from '../../catalog/features/hook-tls.ts'
-import { clientAuthorization, readTokenAnswer, type Token, tokenForm } from '../../http/client-credentials.ts'
+import {
+  clientAuthorization,
+  readTokenAnswer,
+  type Token,
+  type TokenFault,
+  tokenForm,
+} from '../../http/client-credentials.ts'
 import { secretsOf } from '../../secrets/secret-texts.ts'
 import { textWithoutSecrets } from '../../secrets/without-secrets.ts'
 import { describeForCustomer, type Outcome } from '../outcomes/outcome.ts'
@@ -71,16 +77,33 @@ export class TokenRequests {
     const answer = readTokenAnswer(status, Buffer.from(body).toString(), askedMs)
     if (answer.ok) return { ok: true, token: answer.token }
     const said = answer.said.map((text) => this.#masked(text))
-    const what = status === 200 ? 'status 200 without an access_token' : `status ${status}`
+    const what = describeFault(answer.fault, status)
     return { ok: false, problem: [`${tokenOrigin}:`, what, ...said].join(' '), afterMs: retryAfterMs }
   }
 
   /** Returns what an endpoint said, in one line and without the secrets of the request. */
   #masked(text: string): string {
     const { clientSecret } = this.#login
-    const secrets = [clientSecret, ...secretsOf([clientAuthorization(this.#login) ?? ''], '')]
+    // In a form, a space is written as `+`.
+    const inForm = new URLSearchParams([['', clientSecret]]).toString().slice(1)
+    const secrets = [clientSecret, inForm, ...secretsOf([clientAuthorization(this.#login) ?? ''], '')]
     return textWithoutSecrets(text, secrets)
       .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
       .slice(0, maxSaid)
+  }
+}
+
+function describeFault(fault: TokenFault, status: number): string {
+  switch (fault) {
+    case 'status':
+      return status >= 300 && status < 400
+        ? `status ${status}: Sluice follows no redirects, write the final URL as tokenUrl`
+        : `status ${status}`
+    case 'body':
+      return `status ${status} without an access_token: its body is not JSON, too long, or came too slowly`
+    case 'absent':
+      return `status ${status} without an access_token`
+    case 'unusable':
+      return `status ${status} with an access_token that no header can have`
   }
 }

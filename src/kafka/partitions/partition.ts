@@ -185,6 +185,19 @@ export class Partition {
     this.#isTruncationReported = true
   }
 
+  /** Notes that the log has other records from `offset` on than the previous owner knew. */
+  isOtherFrom(offset: number): void {
+    this.#knownBelow = Math.min(this.#knownBelow, offset)
+  }
+
+  /**
+   * The offset from which on the log is known to have other records than the previous owner knew. Infinity if
+   * no such offset is known.
+   */
+  get otherFrom(): number {
+    return this.#knownBelow
+  }
+
   /** Notes that the partition can't begin now, and what is wrong with its log. */
   cannotBegin(trouble: string): void {
     this.#trouble = trouble
@@ -341,8 +354,12 @@ export class Partition {
    * to the last fetched record is at most `maxRememberedOffsets`, plus the number of offsets of one fetch.
    */
   get wantsPause(): boolean {
-    const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets
-    return this.#isWaiting || this.isFull || isWindowFull
+    return this.#isWaiting || this.isFull || this.isWindowFull
+  }
+
+  /** Returns true if a commit couldn't remember more offsets above the oldest record that isn't settled. */
+  get isWindowFull(): boolean {
+    return this.hasWindow && this.#watermark.span >= maxRememberedOffsets
   }
 
   /**

@@ -106,12 +106,20 @@ type OpenOptions = {
   readonly role: KafkaRole
   readonly known: KnownLog | undefined
   readonly memory: TopicMemory
+  readonly allowsUnusable?: boolean
 }
 
 /** Reads the topic. If it can't be used, returns the last good copy of this machine. */
-export async function readOrCopy({ config, log, role, known, memory }: OpenOptions): Promise<FollowedTopic> {
+export async function readOrCopy({
+  config,
+  log,
+  role,
+  known,
+  memory,
+  allowsUnusable = false,
+}: OpenOptions): Promise<FollowedTopic> {
   try {
-    return await readCatalogTopic({ config, log, role, known })
+    return await readCatalogTopic({ config, log, role, known, allowsUnusable })
   } catch (error) {
     if (!(error instanceof TopicTroubleError)) throw error
     const copy = await memory.read()
@@ -119,7 +127,7 @@ export async function readOrCopy({ config, log, role, known, memory }: OpenOptio
     const { place } = copy
     const problem = error.message
     const followed = new FollowedTopic(
-      { config, log, role, kafka: clientOf(kafkaSettings(config), log) },
+      { config, log, role, allowsUnusable, kafka: clientOf(kafkaSettings(config), log) },
       { log: copy.log, topicId: place.topicId },
       { place, problem },
     )

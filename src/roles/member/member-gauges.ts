@@ -126,11 +126,21 @@ function showPartitions(
   showRetentionUsed(metrics, partitions, { retentions: retentions.current, shortNameOf, nowMs })
   showOldestUnsettled(metrics, partitions, shortNameOf)
   showByTopic(metrics.partitionsInTrouble, consumer.troubled, shortNameOf)
+  showByTopic(metrics.fullWindows, fullWindows(read), shortNameOf)
   // Each of these topics gets a series, even with 0, because an alert needs the series before the first
   // partition fails.
   const written = [deadLetters, waiting, waitingMarks, ...tiers.map(({ topic }) => topic)]
   const failing = new Map([...written.map((topic) => [topic, 0] as const), ...producer.failing])
   showByTopic(metrics.failingPartitions, failing, shortNameOf)
+}
+
+/** The number of partitions whose window is full, by topic. */
+function fullWindows(partitions: Partitions): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { topic, isWindowFull } of partitions) {
+    counts.set(topic, (counts.get(topic) ?? 0) + (isWindowFull ? 1 : 0))
+  }
+  return counts
 }
 
 function showWaiting(metrics: WorkerMetrics, { waiting, catalog }: ShownMember): void {

@@ -165,7 +165,8 @@ export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): strin
   }
 }
 
-function faultText(faults: readonly Fault[]): string {
+/** Says why a change with faults was not made. */
+export function faultText(faults: readonly Fault[]): string {
   const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`
   return `The change has ${count}, so nothing was changed:\n${formatFaults(faults)}`
 }

@@ -4,15 +4,15 @@ import type { Catalog, Destination } from '../../catalog/catalog.ts'
 import type { Batch } from '../../catalog/features/batch.ts'
 import type { Config } from '../../config/schema.ts'
 import { ownRequest } from '../../delivery/own-request.ts'
-import { readsStatuses, settledOf, settlementOf } from '../../delivery/batch/batch-answer.ts'
+import { readsStatuses, settledOf, settlementOf, wholeOutcomeOf } from '../../delivery/batch/batch-answer.ts'
 import { batchBody, batchIdOf } from '../../delivery/batch/batch-body.ts'
 import { createEndpoints, type Endpoint, type EndpointHook } from '../../delivery/endpoint.ts'
 import type { Outcome } from '../../delivery/outcomes/outcome.ts'
-import { postLoggedIn } from '../../delivery/login/logged-in-exchange.ts'
+import { type LoggedInListener, postLoggedIn } from '../../delivery/login/logged-in-exchange.ts'
 import { Logins } from '../../delivery/login/logins.ts'
 import type { TokenLogin } from '../../delivery/login/token-login.ts'
 import { judge, type Verdict } from '../../delivery/outcomes/verdict.ts'
-import type { Exchange, Sender } from '../../delivery/send/sender.ts'
+import type { Sender } from '../../delivery/send/sender.ts'
 import { enter } from '../../message/enter.ts'
 import type { Entered } from '../../message/entered.ts'
 import { outgoingOf } from '../../shape/choice.ts'
@@ -157,10 +157,10 @@ async function tryHook({ sender, endpoint, hook, message, shaped }: TrialParts):
   const { body, messageId } = isBatched ? batchOf(sent, batch) : sent
   const headers = [...endpoint.headersOf({ messageId, body, attempts: 1 }, Date.now()), ...testHeader]
   return new Promise((resolve) => {
-    const exchange: Exchange = {
+    const exchange: LoggedInListener = {
       userId,
       own: isBatched ? undefined : shaped && ownRequest(target, shaped),
-      ...(isBatched && { reads: readsStatuses }),
+      ...(isBatched && { reads: readsStatuses, wholeOf: (outcome) => wholeOutcomeOf(outcome, 1) }),
       answered(outcome) {
         const settled = isBatched
           ? settledOf(settlementOf(outcome, 1), 0)

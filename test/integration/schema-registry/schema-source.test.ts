@@ -292,6 +292,11 @@ describe('the registry has to be asked again', () => {
     expect(performance.now() - startedMs).toBeLessThan(timeoutMs + 1_000)
   })
 
+  test('after the wait that it asks for', async () => {
+    const { origin } = await serve(answer(429, { 'retry-after': '7' }))
+    expect(await ask(origin)).toEqual({ kind: 'failed', why: 'it answers 429', afterMs: 7_000 })
+  })
+
   test('when nobody listens', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -7,9 +7,10 @@ import { headerNameBreach, headerValueBreach, parseHookUrl } from '../../../src/
 import { parseCatalog } from '../../../src/catalog/parse.ts'
 import { secretBreach, standardSecretBreach } from '../../../src/catalog/secret-rules.ts'
 import { fillIn } from '../../../src/catalog/variables.ts'
+import { createValuesOf } from '../../../src/delivery-log/indexed-values.ts'
 import { answerLines, plain } from '../../../src/delivery-log/lines.ts'
 import { judgeConnect } from '../../../src/delivery/connect/connect-answer.ts'
-import { parseRetryAfter } from '../../../src/delivery/outcomes/retry-after.ts'
+import { parseRetryAfter } from '../../../src/http/retry-after.ts'
 import { webhookIdOf } from '../../../src/delivery/signature.ts'
 import { plainAddress } from '../../../src/http/client-address.ts'
 import { countLostDigits } from '../../../src/gateway/messages/lost-digits.ts'
@@ -153,6 +154,22 @@ describe('a message costs no more than in proportion to its length if it has', (
           const value = Buffer.from(JSON.stringify(message))
           return () => enter(value, origin, limits)
         }, 2 ** 18),
+      ).toBeLessThan(most)
+  })
+
+  test('values that are indexed, in many lists and objects', () => {
+    const forms: readonly ((n: number) => string)[] = [
+      (n) => `[${listed(n, (at) => `{"k${at}":1,"b":${at}}`)}]`,
+      (n) => `[${listed(n, () => `${'['.repeat(50)}{"b":""}${']'.repeat(50)}`)}]`,
+      (n) => `{${listed(n, (at) => `"k${at}":{"a":1}`)},"b":1}`,
+    ]
+    for (const of of forms)
+      expect(
+        growth((n) => {
+          const text = `{"properties":{"a":${of(n)}}}`
+          const paths = many(8, () => 'properties.a.b')
+          return () => createValuesOf(paths, () => '')(Buffer.from(text))
+        }, 2 ** 12),
       ).toBeLessThan(most)
   })
 

@@ -105,3 +105,34 @@ describe('no more than two ordinary bodies costs a request of 2 KB that is too d
     expect(respelled).toHaveLength(10)
   })
 })
+
+/** The most that 2 KB of gzip may cost whose 500 KB are texts that no message has room for. */
+const mostBodiesOfTexts = 0.8
+
+const textual = new Set([
+  'gzip of a text of 500 KB',
+  'gzip of 512 KB, a text of 1 KB in a message',
+  'gzip of 512 KB, a text of 1 KB in an alias',
+  'gzip of escapes',
+])
+
+describe('less than an ordinary body costs a request of 2 KB with more text than a message may have:', () => {
+  const judge = judging()
+  const random = new Random(1)
+  const requests = knownRequests().filter(({ name }) => textual.has(name))
+
+  test.each(requests)('$name', (of) => {
+    const body = of.make(random)
+    let least = Infinity
+    for (let tried = 0; tried < tries && least > mostBodiesOfTexts; tried++) {
+      const inputs = Array.from({ length: copies }, () => Buffer.from(body))
+      const ms = cpuOfAll(inputs, (input) => judge(input, of))
+      least = Math.min(least, ms / ordinaryMs(copies))
+    }
+    expect(least).toBeLessThan(mostBodiesOfTexts)
+  })
+
+  test('there are such requests', () => {
+    expect(requests).toHaveLength(textual.size)
+  })
+})

@@ -42,12 +42,15 @@ test.each([201, 203])('a token with the status %i is a token', (status) => {
 })
 
 test.each([
-  [302, '{"access_token":"t"}'],
-  [200, '<html>'],
-  [200, '{"access_token":"a\\r\\nX-Evil: 1"}'],
-  [200, '{"access_token":""}'],
-  [200, '{"access_token":7}'],
-  [200, 'null'],
-])('status %i with %s is none', (status, text) => {
-  expect(readTokenAnswer(status, text, askedMs)).toMatchObject({ ok: false })
+  [302, '{"access_token":"t"}', 'status'],
+  [200, '<html>', 'body'],
+  [200, '{"access_token":"cut', 'body'],
+  [200, '', 'body'],
+  [200, '{"access_token":"a\\r\\nX-Evil: 1"}', 'unusable'],
+  [200, '{"access_token":"a\\n"}', 'unusable'],
+  [200, '{"access_token":""}', 'absent'],
+  [200, '{"access_token":7}', 'absent'],
+  [200, 'null', 'absent'],
+])('status %i with %s is none', (status, text, fault) => {
+  expect(readTokenAnswer(status, text, askedMs)).toMatchObject({ ok: false, fault })
 })

@@ -130,6 +130,61 @@ test('a batch whose token is refused is sent once more, as a whole and as part o
   expect(all.told.every((line) => line.startsWith('delivered'))).toBe(true)
 })
 
+/** Sends a batch of two messages, which is answered so, with a status for each. */
+async function batchAnswered(status: number, statuses: readonly number[], options: StageOptions = {}) {
+  const batch = { maxMessages: 2, maxBytes: 10_000, maxWaitMs: 2_000, format: 'json' } as const
+  const all = scene({ destinations: [{ ...crm, batch }], ...options })
+  for (const id of ['m-1', 'm-2']) all.accept(id)
+  ;(await all.request('login')).answer(given('one'))
+  const first = await all.request('crm')
+  const whole = Buffer.from(JSON.stringify({ statuses }))
+  first.answer({ kind: 'answer', status, whole })
+  return { ...all, first }
+}
+
+describe('a batch', () => {
+  test.each([207, 200, 400])(
+    'of which each message has the status 401, in an answer of %i, is sent once more with another token',
+    async (status) => {
+      const all = await batchAnswered(status, [401, 401], { namesRequests: true })
+      ;(await all.request('login')).answer(given('two'))
+      const again = await all.request('crm')
+      expect([all.first, again].map(tokenOf)).toEqual(['Bearer one', 'Bearer two'])
+      expect(again.body).toBe(all.first.body)
+      expect(again.headers[again.headers.indexOf('X-Sluice-Attempt') + 1]).toBe('1')
+      again.answer(taken)
+      await until('they are delivered', () => all.told.length === 2)
+      expect(all.told.every((line) => line.startsWith('delivered'))).toBe(true)
+    },
+  )
+
+  test('of which each message is refused again is given up, and costs no further token', async () => {
+    const all = await batchAnswered(207, [401, 401])
+    ;(await all.request('login')).answer(given('two'))
+    ;(await all.request('crm')).answer({ kind: 'answer', status: 207, whole: Buffer.from('[401,401]') })
+    await all.settle()
+    expect(all.told).toEqual(['dead crm: failed_for_good', 'dead crm: failed_for_good'])
+    expect(all.posted).toEqual([])
+  })
+
+  test('waits as a whole if no other token can be had, and takes its tries back', async () => {
+    const all = await batchAnswered(207, [401, 401])
+    ;(await all.request('login')).answer({ kind: 'answer', status: 503 })
+    await until('both wait', () => all.written.length === 2, { timeoutMs: 20_000 })
+    expect(all.written).toMatchObject([
+      { topic: 'retry.1m', headers: { attempts: '0' } },
+      { topic: 'retry.1m', headers: { attempts: '0' } },
+    ])
+  })
+
+  test('of which one message has the status 401 beside others replaces no token', async () => {
+    const all = await batchAnswered(207, [200, 401])
+    await all.settle()
+    expect(all.posted).toEqual([])
+    expect(all.told.map((line) => line.replace(/ .*/, '')).toSorted()).toEqual(['dead', 'delivered'])
+  })
+})
+
 test('a refusal of another kind replaces no token', async () => {
   const all = scene()
   all.accept('m-1')

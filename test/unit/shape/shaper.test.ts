@@ -107,6 +107,15 @@ describe('a path', () => {
     },
   )
 
+  test('that names a long value very often is made only until it is too long', () => {
+    const path = `/${'{{a}}'.repeat(390)}`
+    const message = { a: 'я'.repeat(200) }
+    const { user } = process.cpuUsage()
+    for (let times = 0; times < 500; times++) expect(shaped({ path }, message)).toMatch(/^path gets a value/)
+    // To its end, each has half a million characters, which takes two milliseconds.
+    expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(500)
+  })
+
   test('is added to the path of the URL, whose query stays', () => {
     expect(joinedPath('/hook?key=1', '/users/2?a=b')).toBe('/hook/users/2?key=1&a=b')
     expect(joinedPath('/', '/users')).toBe('/users')
@@ -162,6 +171,19 @@ test.each(['[', '{"a":'])('a text that is decoded has at most 100 levels: %s', (
     for (const levels of [101, 5_000, 100_000])
       expect(shaped({ body }, { properties: { text: textOf(levels) } })).toContain('more than 100 levels')
   }
+})
+
+test('no key of a message becomes one of an earlier message, which may be of another customer', () => {
+  // JSON.parse alone would read the second key like the first one (nodejs/node#63785).
+  const texts = [String.raw`{"z":1,"\\":2}`, String.raw`{"z":1,"\n":2}`]
+  const views = texts.map((text) => new MessageView(Buffer.from(text)).value)
+  expect(views.map(Object.keys)).toEqual([
+    ['z', '\\'],
+    ['z', '\n'],
+  ])
+  const body = { '@json': { mode: 'decode', value: { '@path': '$.properties.text' } } }
+  const made = texts.map((text) => shaped({ body }, { properties: { text } }))
+  expect(made.map((one) => String(Object(one).body))).toEqual(texts)
 })
 
 test('a text that a replacement makes too long is not made to its end', () => {

@@ -35,6 +35,7 @@ function link(folder: string, program: string): void {
 
 test('in a checkout and below it, npx finds the program', () => {
   const program = packageAt('checkout')
+  writeFileSync(join(folderAt('checkout/src'), 'main.ts'), '')
   expect(ownCommand(program, program)).toBe('npx sluice')
   expect(ownCommand(folderAt('checkout/docs'), program)).toBe('npx sluice')
 })
@@ -51,6 +52,11 @@ test('elsewhere, npx would run somebody else: the command is on the PATH', () =>
   expect(ownCommand(folderAt('elsewhere'), program)).toBe('sluice')
   link('other', packageAt('other/node_modules/sluice'))
   expect(ownCommand(folderAt('other'), program)).toBe('sluice')
+})
+
+test('in the image, whose folder of the package is no checkout, the command is on the PATH', () => {
+  const program = packageAt('sluice')
+  expect(ownCommand(program, program)).toBe('sluice')
 })
 
 test('fetched by npx, the program is called by the whole name of its package', () => {

@@ -67,6 +67,19 @@ describe('a lane that holds its whole share of the requests in flight', () => {
   })
 })
 
+describe('a lane with deliveries from its queue in Kafka', () => {
+  test('passes on the new ones behind them, which would hold up their partition', async () => {
+    const { lanes, overflowed } = openLanes({ waitMs: 100, keepsOrder: () => true })
+    const offer = (name: string, isFromQueue: boolean): void =>
+      lanes.offer(new Parcel('slow', name, { laneCap: 1, isFromQueue }))
+    for (const name of ['in flight', 'from the queue', 'from the queue too']) offer(name, true)
+    for (const name of ['new', 'newer']) offer(name, false)
+    await until('the new ones have moved on', () => overflowed.length === 2)
+    expect(overflowed.map(({ name }) => name)).toEqual(['new', 'newer'])
+    expect(lanes.queuedIn('slow')).toBe(2)
+  })
+})
+
 test('a blocked lane goes on when a request of another one ends that has no token for a further request', () => {
   const { lanes, started } = openLanes({ maxInFlight: 4 })
   const laneRate = { perSecond: 0.01, burst: 2 }

@@ -174,10 +174,44 @@ describe('a token that a server has refused', () => {
   })
 })
 
+test('a token that is refused for some requests, and accepted for others, is replaced once a second at most', async () => {
+  const one = await withToken()
+  const replace = async (value: string, next: string): Promise<boolean> => {
+    one.login.accepted(value)
+    if (!one.login.mayReplace(value)) return false
+    const replaced = one.login.replacement(value)
+    await one.gives(next)
+    expect(await replaced).toBe(next)
+    return true
+  }
+  let present = 'first'
+  let at = 0
+  while (await replace(present, `token-${at}`)) present = `token-${at++}`
+  expect([at, one.asked()]).toEqual([10, 11])
+  one.later(1_000)
+  expect(await replace(present, 'later')).toBe(true)
+  one.login.accepted('later')
+  expect(one.login.mayReplace('later')).toBe(false)
+  // Those that had an earlier one are made again with the present one.
+  expect(one.login.mayReplace(present)).toBe(true)
+})
+
+test('tokens that end within a second are asked for with pauses, and the login says so', async () => {
+  const one = scene()
+  one.login.token()
+  await one.gives('brief', 999)
+  expect([one.login.token(), one.login.state(), one.asked()]).toEqual([undefined, 'failing', 1])
+  expect(one.login.problem).toContain('longer expires_in')
+  one.later(1_200)
+  one.login.token()
+  await one.gives('lasting')
+  expect([one.login.token(), one.login.problem]).toEqual(['lasting', undefined])
+})
+
 test('tokens that have ended when they arrive are asked for with pauses, and the login says so', async () => {
   const one = scene()
   one.login.token()
-  one.later(2_000)
+  one.later(3_000)
   await one.gives('late', -1_500)
   expect(one.login.token()).toBeUndefined()
   expect([one.login.state(), one.asked()]).toEqual(['failing', 1])

@@ -13,6 +13,7 @@ const started: PartitionState = {
   waitMs: 3_600_000,
   isWaiting: false,
   isFull: false,
+  isWindowFull: false,
   lag: 7,
   oldestUnsettledMs: 0,
   isPaused: false,
@@ -68,3 +69,10 @@ test.each(['sluice_consumer_lag_records', 'sluice_parked_records', 'sluice_reten
     expect(await shown([started, waiting], name)).toEqual(await shown([started], name))
   },
 )
+
+test('a partition whose window is full is counted', async () => {
+  expect(
+    await shown([started, { ...started, id: 2, isWindowFull: true }], 'sluice_partitions_window_full'),
+  ).toEqual([1])
+  expect(await shown([started], 'sluice_partitions_window_full')).toEqual([0])
+})
