@@ -572,7 +572,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of a destination
-         * @description A JSON merge patch (RFC 7396): a field that is `null` is removed, and a list is replaced as a whole. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
+         * @description A JSON merge patch (RFC 7396): a field that is `null` is removed, and a list is replaced as a whole. Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is. A hook that takes the place of another one, with the same `id` or without one, has to say what becomes of the headers, the login and the `tls` of that: send them to keep them, or `null` to remove them. Otherwise, the answer is 422, and nothing is changed. Needs the right `admin`. For a token with a scope, there is only what its scope holds.
          */
         patch: operations["patch_destination"];
         trace?: never;
@@ -1509,7 +1509,7 @@ export interface components {
             /** @description A keyed hash of the user. It is null if no key is set. */
             user: string | null;
             replay: string | null;
-            /** @description The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token does not see content. */
+            /** @description The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token sees no content, and the link no answers. */
             answer: string | null;
         };
         LogDelivery: {
@@ -1868,6 +1868,7 @@ export interface components {
                 /** @description `false`: messages from the past are left out. */
                 historical?: boolean;
             } | null;
+            /** @description Whether requests are signed, by a shared secret or by a key. */
             isSigned: boolean;
             /** @enum {string} */
             strategy: "all" | "failover";
@@ -2038,6 +2039,8 @@ export interface components {
             version: number | null;
             /** @description The number of the last change of the catalog. */
             revision: number;
+            /** @description The fields that the object had and has no more, such as `hooks[0].login`, with the positions before. Empty if the whole object was removed. */
+            removed: string[];
         };
         ListedSource: {
             id: string;
@@ -2088,8 +2091,8 @@ export interface components {
             /** @description The name, as the audit trail has it. */
             name: string;
             /** @description The rights of its token, or those of its link. */
-            rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
-            /** @description Whether it sees what messages contain, and what endpoints have answered. */
+            rights: ("read" | "operate" | "admin" | "see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
+            /** @description Whether it sees what messages contain, and what endpoints have answered. With the right `answers`, a link sees the answers without it. */
             content: boolean;
             scope: components["schemas"]["Scope"];
             /**
@@ -2120,7 +2123,7 @@ export interface components {
             name: string;
             /** @description What it shows: the destinations and sources with this label. */
             label: string;
-            rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+            rights: ("see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
             /** Format: date-time */
             expiresAt: string;
             createdBy: string;
@@ -2168,7 +2171,7 @@ export interface components {
             /** @description The name of a token, a user of the command line, or a worker. */
             by: string;
             /** @enum {unknown} */
-            action: "created" | "begun" | "taken_over" | "stopped" | "resumed" | "done" | "destination_resumed" | "destination_retried" | "destination_dropped" | "catalog_changed" | "destination_tested" | "user_searched" | "content_read" | "tokens_changed";
+            action: "created" | "begun" | "taken_over" | "stopped" | "resumed" | "done" | "destination_resumed" | "destination_retried" | "destination_dropped" | "catalog_changed" | "destination_tested" | "user_searched" | "content_read" | "tokens_changed" | "signed_in" | "signed_out" | "sessions_ended" | "links_changed";
             replay: string | null;
             /** @description The destination that was resumed or tested, or whose messages were tried at once or given up. */
             destination: string | null;
@@ -4112,6 +4115,7 @@ export interface operations {
                      *       "state": "on",
                      *       "timeoutMs": 2000,
                      *       "batch": null,
+                     *       "isSigned": true,
                      *       "asOf": "2026-07-29T09:30:02.000Z",
                      *       "health": {
                      *         "condition": "failing",
@@ -4175,6 +4179,8 @@ export interface operations {
                             /** @enum {string} */
                             format?: "json" | "ndjson";
                         } | null;
+                        /** @description Whether requests are signed, by a shared secret or by a key. */
+                        isSigned: boolean;
                         /**
                          * Format: date-time
                          * @description When this was read from Kafka. It is a few seconds ago, or longer while Kafka does not answer.
@@ -4899,7 +4905,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -4959,7 +4966,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5028,7 +5036,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5203,7 +5212,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5263,7 +5273,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5332,7 +5343,8 @@ export interface operations {
                      * @example {
                      *       "what": "changed",
                      *       "version": 4712,
-                     *       "revision": 98
+                     *       "revision": 98,
+                     *       "removed": []
                      *     }
                      */
                     "application/json": components["schemas"]["ObjectChanged"];
@@ -5720,6 +5732,7 @@ export interface operations {
                      *       "scope": "all",
                      *       "ends": "2026-07-30T09:30:00.000Z",
                      *       "label": null,
+                     *       "catalog": "topic",
                      *       "isLink": false,
                      *       "theme": {
                      *         "name": "Acme webhooks",
@@ -5734,8 +5747,8 @@ export interface operations {
                         /** @description The name of the token that has signed in. */
                         name: string;
                         /** @description The rights of the token, or those of the link. */
-                        rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
-                        /** @description Whether it sees what messages contain, and what endpoints have answered. */
+                        rights: ("read" | "operate" | "admin" | "see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
+                        /** @description Whether it sees what messages contain, and what endpoints have answered. With the right `answers`, a link sees the answers without it. */
                         content: boolean;
                         scope: components["schemas"]["Scope"];
                         /**
@@ -5745,6 +5758,11 @@ export interface operations {
                         ends: string | null;
                         /** @description The label of the scope. */
                         label: string | null;
+                        /**
+                         * @description Where the catalog is. One in a file is edited there, and not by this API.
+                         * @enum {unknown}
+                         */
+                        catalog: "file" | "topic";
                         /** @description Whether a link has begun the session. */
                         isLink: boolean;
                         /** @description How the console looks, by the settings `admin.console…`. */
@@ -5962,8 +5980,8 @@ export interface operations {
                     /** @description Who it is for: the audit trail has it. */
                     name: string;
                     label: string;
-                    /** @description `see`: destinations, their health, the delivery log. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets. */
-                    rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                    /** @description `see`: destinations, their health, the delivery log. `answers`: what endpoints have answered to failed requests, for which the token needs content itself. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets. */
+                    rights: ("see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
                     /** @description When it ends, in ISO 8601: in at most 90 days. Absent: in 7 days. */
                     expiresAt?: string;
                 };
@@ -5999,7 +6017,7 @@ export interface operations {
                         name: string;
                         /** @description What it shows: the destinations and sources with this label. */
                         label: string;
-                        rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                        rights: ("see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
                         /** Format: date-time */
                         expiresAt: string;
                         createdBy: string;
@@ -6496,7 +6514,14 @@ export interface operations {
                      *       "objects": [
                      *         {
                      *           "object": "destination/crm",
-                     *           "what": "changed"
+                     *           "what": "changed",
+                     *           "fields": [
+                     *             {
+                     *               "field": "state",
+                     *               "before": "paused",
+                     *               "after": "on"
+                     *             }
+                     *           ]
                      *         }
                      *       ]
                      *     }
@@ -6507,12 +6532,13 @@ export interface operations {
                         undoes: number;
                         /** @description How many objects it has changed. */
                         count: number;
-                        /** @description The first 100 of them. */
+                        /** @description The first 100 of them, with the fields that differ by the undo. */
                         objects: {
                             /** @description The kind and the id of the object. */
                             object: string;
                             /** @enum {string} */
                             what: "created" | "changed" | "removed";
+                            fields: components["schemas"]["FieldChange"][];
                         }[];
                     };
                 };

@@ -72,6 +72,9 @@ const source: Kind = {
 export const keepsSecrets =
   'Secrets, server keys and the values of headers are shown as `${kept:…}`. If you send such a text back, the value stays as it is.'
 
+const saysWhatGoes =
+  'A hook that takes the place of another one, with the same `id` or without one, has to say what becomes of the headers, the login and the `tls` of that: send them to keep them, or `null` to remove them. Otherwise, the answer is 422, and nothing is changed.'
+
 function routesOf(of: Kind): readonly AdminRoute[] {
   const { kind, id: exampleId } = of
   const path = `/v1/${kind}s/{${kind}}`
@@ -107,14 +110,20 @@ const changed = {
   schema: {
     title: 'ObjectChanged',
     type: 'object',
-    required: ['what', 'version', 'revision'],
+    required: ['what', 'version', 'revision', 'removed'],
     properties: {
       what: { type: 'string', enum: ['created', 'changed', 'removed', 'unchanged'] },
       version: { ...version, type: ['integer', 'null'] },
       revision: { type: 'integer', description: 'The number of the last change of the catalog.' },
+      removed: {
+        type: 'array',
+        items: { type: 'string' },
+        description:
+          'The fields that the object had and has no more, such as `hooks[0].login`, with the positions before. Empty if the whole object was removed.',
+      },
     },
   },
-  example: { what: 'changed', version: 4_712, revision: 98 },
+  example: { what: 'changed', version: 4_712, revision: 98, removed: [] },
 }
 
 function changeRoutes({ kind, schema, example }: Kind, where: Where): readonly AdminRoute[] {
@@ -137,7 +146,7 @@ function changeRoutes({ kind, schema, example }: Kind, where: Where): readonly A
       call: `patch_${kind}`,
       method: 'PATCH',
       summary: `Change fields of a ${kind}`,
-      description: `A JSON merge patch (RFC 7396): a field that is \`null\` is removed, and a list is replaced as a whole. ${keepsSecrets}`,
+      description: `A JSON merge patch (RFC 7396): a field that is \`null\` is removed, and a list is replaced as a whole. ${keepsSecrets}${kind === 'destination' ? ` ${saysWhatGoes}` : ''}`,
       headers: { 'If-Match': ifMatch },
       body: {
         schema: { type: 'object', additionalProperties: true },

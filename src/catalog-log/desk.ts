@@ -31,9 +31,13 @@ export type DeskOptions = {
   readonly audited: (change: {
     readonly by: string
     readonly note: string | undefined
+    readonly deed: Deed | undefined
     readonly changed: readonly ChangedObject[]
   }) => PartitionRecords
 }
+
+/** What is done to sessions and links, as the audit trail calls it. */
+export type Deed = 'signed_in' | 'signed_out' | 'sessions_ended' | 'links_changed'
 
 /** What makes a request the same as an earlier one. */
 export type Once = { readonly changeId: string; readonly request: string }
@@ -44,6 +48,8 @@ export type Change = {
   readonly by: string
   /** What the change is, in words, for the audit trail. Empty: the trail doesn't have it. */
   readonly note?: string | undefined
+  /** What the audit trail calls the change, if it is one of sessions or links. */
+  readonly deed?: Deed | undefined
   /** Makes the change at most once a day: the id of the change, and the digest of what is asked for. */
   readonly once?: Once | undefined
   /** The revision that this change undoes, for the history. */
@@ -106,8 +112,10 @@ type Planned = {
 /** What was written of a change. `versions`: those of its objects, by key. */
 type Written = { readonly revision: number; readonly versions: ReadonlyMap<string, number> }
 
-/** `isDoubtful`: the last commit had no answer. */
-type Batch = { open: readonly Waiting[]; isDoubtful: boolean }
+/**
+ * `isDoubtful`: the last commit had no answer. `times`: how much longer than usual its transaction may take.
+ */
+type Batch = { open: readonly Waiting[]; isDoubtful: boolean; times: number }
 
 const doubtful =
   'Kafka did not answer in time: the change may have been made, so look at it before you repeat it'
@@ -116,6 +124,8 @@ const doubtful =
 const mostAtOnce = 100
 /** How long a transaction may take for each of its objects, and at most, in milliseconds. */
 const transactionMs = { each: 1, most: 15 * 60_000 } as const
+/** By this factor, a transaction gets more time if Kafka has ended the last one because it took too long. */
+const longerBy = 4
 const mostTries = 8
 /** The longest pause before the second try, in milliseconds. It doubles with each further try. */
 const firstPauseMs = 100
@@ -160,7 +170,7 @@ export class CatalogDesk {
   async #work(): Promise<void> {
     if (this.#waiting.length === 0) return this.#read()
     while (this.#waiting.length > 0) {
-      const batch = { open: this.#waiting.splice(0, mostAtOnce), isDoubtful: false }
+      const batch = { open: this.#waiting.splice(0, mostAtOnce), isDoubtful: false, times: 1 }
       try {
         await this.#make(batch)
       } catch (cause) {
@@ -175,7 +185,7 @@ export class CatalogDesk {
     let planned: readonly Planned[] = []
     for (let tries = 0; tries < mostTries; tries++) {
       if (tries > 0) await delay(Math.random() * firstPauseMs * 2 ** (tries - 1))
-      if (batch.open.some(({ isDryRun }) => isDryRun !== true)) await this.#takePen(batch.open)
+      if (batch.open.some(({ isDryRun }) => isDryRun !== true)) await this.#takePen(batch)
       await this.#read()
       const sets = this.#setsOf(planned)
       if (sets !== undefined) return this.#answerFound(planned, sets)
@@ -186,7 +196,10 @@ export class CatalogDesk {
       try {
         return answerAll(planned, await this.#write(planned))
       } catch (error) {
-        if (error instanceof NotWrittenError && error.isFenced) continue
+        if (error instanceof NotWrittenError && error.isFenced) {
+          if (error.isLate) batch.times *= longerBy
+          continue
+        }
         if (!(error instanceof UnknownOutcomeError)) throw error
         batch.isDoubtful = true
       }
@@ -195,12 +208,15 @@ export class CatalogDesk {
     for (const { resolve } of batch.open) resolve({ ok: false, kind: 'busy' })
   }
 
-  /** Takes the pen, unless it is held. A change of 100,000 objects needs a longer transaction than others. */
-  async #takePen(changes: readonly Waiting[]): Promise<void> {
+  /**
+   * Takes the pen, unless it is held. A change of 100,000 objects needs a longer transaction than others, and
+   * so does one that a quota of the broker slows down.
+   */
+  async #takePen({ open, times }: Batch): Promise<void> {
     const { pen } = this.#options
-    const objects = changes.reduce((sum, { edits }) => sum + edits.length, 0)
-    const ofObjects = Math.min(transactionMs.most, objects * transactionMs.each)
-    const neededMs = Math.max(usualTransactionMs, ofObjects)
+    const objects = open.reduce((sum, { edits }) => sum + edits.length, 0)
+    const usualMs = Math.max(usualTransactionMs, objects * transactionMs.each)
+    const neededMs = Math.min(transactionMs.most, usualMs * times)
     if (pen.isHeld && neededMs === this.#transactionMs) return
     await pen.take(neededMs)
     this.#transactionMs = neededMs
@@ -243,6 +259,7 @@ export class CatalogDesk {
   async #plan(batch: readonly Waiting[]): Promise<readonly Planned[]> {
     const breath = new Breath(pieceMs)
     const taken = new Set<string>()
+    let hasSource = false
     const planned: Planned[] = []
     const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
@@ -250,8 +267,8 @@ export class CatalogDesk {
       const { edits, once, isDryRun = false } = waiting
       const keys = [...edits.map(({ name }) => keyOf(name)), ...(once === undefined ? [] : [once.changeId])]
       // The rules about sources concern all objects.
-      const isAlone = [...taken, ...keys].some((key) => key.startsWith('source/'))
-      if (taken.size > 0 && (isAlone || keys.some((key) => taken.has(key)))) {
+      const isOfSource = edits.some(({ name }) => name.kind === 'source')
+      if (taken.size > 0 && (hasSource || isOfSource || keys.some((key) => taken.has(key)))) {
         this.#waiting.push(waiting)
         continue
       }
@@ -277,6 +294,7 @@ export class CatalogDesk {
         waiting.resolve({ ok: true, revision: this.#log.head?.revision ?? 0, changed, differences })
       } else {
         for (const key of keys) taken.add(key)
+        hasSource ||= isOfSource
         for (const { name, definition } of judged.accepted) coming.set(keyOf(name), definition)
         const present = new Map(keys.map((key) => [key, this.#log.all.get(key)?.version]))
         planned.push({
@@ -328,11 +346,11 @@ export class CatalogDesk {
         counts[name.kind] += change === 'created' ? 1 : change === 'removed' ? -1 : 0
         records.push(seals.write(keyOf(name), definition ?? null, revision))
       }
-      const { by, note, undoes, once, edits } = waiting
+      const { by, note, deed, undoes, once, edits } = waiting
       const made = { revision, changeId, atMs: Date.now(), by }
       const ofLog = { counts: { ...counts }, lineage, isAccepted }
       records.push(seals.head({ ...made, request: once?.request, ...ofLog }))
-      if (note !== '') trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }))
+      if (note !== '') trail.push(audited({ by, note, deed, changed: this.#presentOf(edits, what) }))
       // A token that was revoked must not come back by an undo.
       const objects = differencesOf(accepted.filter(({ name }) => isEntry(name)))
       if (objects.length > 0)

@@ -20,17 +20,20 @@ export type EntriesOptions = {
   readonly onUnusable: (name: ObjectName, problem: string) => void
 }
 
+/** Why an object can't be used, and since when this process knows it, in epoch milliseconds. */
+export type Unusable = { readonly problem: string; readonly sinceMs: number }
+
 /** Makes catalogs of the objects of the topic. It never judges a change: the writer has done that. */
 export class Entries {
   readonly #options: EntriesOptions
-  /** The objects that can't be used, by key, with the reason. */
-  readonly #unusable = new Map<string, string>()
+  /** The objects that can't be used, by key. */
+  readonly #unusable = new Map<string, Unusable>()
 
   constructor(options: EntriesOptions) {
     this.#options = options
   }
 
-  get unusable(): ReadonlyMap<string, string> {
+  get unusable(): ReadonlyMap<string, Unusable> {
     return this.#unusable
   }
 
@@ -46,12 +49,12 @@ export class Entries {
    * Makes the next catalog. Entries that the change sets don't name keep their objects. Works in pieces,
    * because a burst of changes names thousands of objects.
    */
-  async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
+  async next(before: Catalog, sets: readonly ChangeSet[], breath = new Breath(pieceMs)): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)
-    const last = await inPieces(lastOf(sets), pieceMs)
+    const last = await inPieces(lastOf(sets), breath)
     for (const [key, { object }] of last) if (object === undefined) this.#unusable.delete(key)
-    const sources = await this.#patch(parsedSources, 'source', last)
-    const destinations = await this.#patch(parsedDestinations, 'destination', last)
+    const sources = await this.#patch(parsedSources, 'source', last, breath)
+    const destinations = await this.#patch(parsedDestinations, 'destination', last, breath)
     return nextCatalog(before, { sources, destinations }, version)
   }
 
@@ -59,12 +62,12 @@ export class Entries {
     parse: Parse<T>,
     kind: EntryKind,
     last: ReadonlyMap<string, LastOf>,
+    breath: Breath,
   ): Promise<ReadonlyMap<string, T | undefined>> {
     const ofKind = [...last.values()].filter(({ name }) => name.kind === kind)
     const gone = ofKind.flatMap(({ name, object }) => (object === undefined ? [name.id] : []))
     const patch = new Map<string, T | undefined>(gone.map((id) => [id, undefined]))
     const objects = ofKind.flatMap(({ object }) => object ?? [])
-    const breath = new Breath(pieceMs)
     for (let at = 0; at < objects.length; at += inPiece) {
       for (const [id, entry] of this.#built(parse, objects.slice(at, at + inPiece))) patch.set(id, entry)
       await breath.take()
@@ -100,7 +103,8 @@ export class Entries {
       const [only] = objects
       if (objects.length > 1 || only === undefined) return false
       const problem = error instanceof Error ? error.message : String(error)
-      this.#unusable.set(keyOf(only), problem)
+      const sinceMs = this.#unusable.get(keyOf(only))?.sinceMs ?? Date.now()
+      this.#unusable.set(keyOf(only), { problem, sinceMs })
       this.#options.onUnusable(only, problem)
       return true
     }

@@ -70,6 +70,8 @@ export class CatalogLog {
   #hasRefused = false
   /** The keys of the objects, or of the head, whose last record was refused, with its offset. */
   readonly #overwritten = new Map<string, number>()
+  /** The keys of objects of kinds that this version doesn't know. */
+  readonly #unknown = new Set<string>()
   /** Why a record after the last change can't be judged: it has a key that this process doesn't know. */
   #otherKey: string | undefined
 
@@ -141,6 +143,11 @@ export class CatalogLog {
     return [...this.#overwritten.keys()]
   }
 
+  /** The keys of objects of kinds that this version doesn't know, and so doesn't use. */
+  get unknown(): readonly string[] {
+    return [...this.#unknown]
+  }
+
   /** Says why a later record can't be judged here. `undefined` if there is none. */
   get otherKey(): string | undefined {
     return this.#otherKey
@@ -167,7 +174,7 @@ export class CatalogLog {
     }
     this.#highest = revision
     if (key !== headKey) {
-      if (nameOf(key) === undefined) return this.#refuse(record, 'has a key that this version does not know')
+      if (nameOf(key) === undefined) return this.#takeUnknown(record, read.record)
       this.#pending.push(read.record)
       return undefined
     }
@@ -214,6 +221,15 @@ export class CatalogLog {
     if (request === undefined) return
     const versions = new Map(put.map((object) => [keyOf(object), object.version]))
     this.#asked.set(changeId, { revision, atMs, request, versions })
+  }
+
+  #takeUnknown(record: WholeRecord, { key, value }: SignedRecord): undefined {
+    if (value === null) {
+      this.#unknown.delete(key)
+      return undefined
+    }
+    this.#unknown.add(key)
+    return this.#refuse(record, 'has a key that this version does not know')
   }
 
   #refuse({ offset, key }: WholeRecord, problem: string): undefined {

@@ -1,3 +1,4 @@
+import { parseJson } from '../message/json/json.ts'
 import { isJsonObject, type JsonObject } from './json-value.ts'
 import { typeName } from './limits.ts'
 
@@ -42,9 +43,12 @@ export class MessageView {
   }
 }
 
+/**
+ * JSON.parse alone can read a key of this message as one of an earlier message, perhaps of another customer.
+ */
 function parsed(text: string): JsonObject {
-  const value: unknown = JSON.parse(text)
-  return isJsonObject(value) ? value : {}
+  const read = parseJson(text)
+  return read.ok && isJsonObject(read.value) ? read.value : {}
 }
 
 function mapped(value: unknown): unknown {

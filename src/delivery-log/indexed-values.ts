@@ -1,5 +1,4 @@
-import { readFieldPath, someValueAt } from '../message/field-path.ts'
-import { parseJson } from '../message/json/json.ts'
+import { readFieldPath, someValueIn } from '../message/field-path.ts'
 import type { KeyedHash } from './user-hash.ts'
 
 /** Limits on the values of messages by which the delivery log can be searched. */
@@ -35,15 +34,14 @@ export function createValuesOf(paths: readonly string[], hash: KeyedHash): Value
 }
 
 function hashesIn(body: Buffer, paths: readonly (readonly string[])[], hash: KeyedHash): string {
-  const message = parseJson(body.toString())
-  if (!message.ok) return ''
+  const text = body.toString()
   const values = new Set<string>()
   const take = (value: string | number | boolean): boolean => {
-    const text = String(value)
-    const isIndexed = typeof value !== 'boolean' && text !== ''
-    if (isIndexed && Buffer.byteLength(text) <= indexedLimits.valueBytes) values.add(text)
+    const spelled = String(value)
+    const isIndexed = typeof value !== 'boolean' && spelled !== ''
+    if (isIndexed && Buffer.byteLength(spelled) <= indexedLimits.valueBytes) values.add(spelled)
     return values.size >= indexedLimits.values
   }
-  for (const path of paths) if (someValueAt(message.value, path, take)) break
+  for (const path of paths) if (someValueIn(text, path, take)) break
   return [...values].map((value) => hash(Buffer.from(value))).join('')
 }

@@ -144,7 +144,7 @@ class DeliveryPipeline implements Pipeline {
       patienceMs: this.#options.lanePatienceMs,
       mayStart: this.#options.mayBegin,
       limitsOf: (destinationId) => this.#limitsOf(destinationId),
-      keepsOrder: this.#options.queue?.isOpen === true,
+      keepsOrder: () => this.#options.queue?.isOpen === true,
       freeRecords: () => this.#account.freeRecords,
       onCongested: this.#options.onCongested,
       start: (delivery) => this.#turns.begin(delivery),

@@ -100,7 +100,7 @@ export class Turns {
    */
   begin(queued: Delivery): void {
     if (this.#options.stopped.has(queued)) {
-      this.#lanes.finished(queued)
+      this.#lanes.sentNothing(queued)
       this.#options.stopped.hold(queued)
       return
     }
@@ -110,7 +110,7 @@ export class Turns {
     const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
     const definition = seen?.definition ?? catalog.destinations.get(delivery.destinationId)
     if (definition?.state !== 'on') {
-      this.#lanes.finished(delivery)
+      this.#lanes.sentNothing(delivery)
       lineUp.enqueue(delivery, definition)
       return
     }
@@ -120,7 +120,7 @@ export class Turns {
     const startedMs = now()
     const plan = planAttempt(delivery, endpoint, planOptions, startedMs)
     if ('waitFor' in plan) {
-      this.#lanes.finished(delivery)
+      this.#lanes.sentNothing(delivery)
       this.#parking.waitForHooks(delivery, idsOf(plan.waitFor), startedMs)
       return
     }
@@ -148,7 +148,7 @@ export class Turns {
       this.#lanes.postpone(delivery, ruled.ms)
       return false
     }
-    this.#lanes.finished(delivery)
+    this.#lanes.sentNothing(delivery)
     rules.end(delivery, ruled)
     return false
   }
@@ -162,7 +162,7 @@ export class Turns {
       this.#lanes.postpone(delivery, tokenLookMs)
       return
     }
-    this.#lanes.finished(delivery)
+    this.#lanes.sentNothing(delivery)
     this.#parking.waitForLogin(delivery, endpoint)
   }
 
@@ -176,7 +176,7 @@ export class Turns {
       this.#lanes.postpone(delivery, Math.max(1, Math.ceil(pauseMs)))
       return
     }
-    this.#lanes.finished(delivery)
+    this.#lanes.sentNothing(delivery)
     this.#parking.park(delivery, 'paced')
   }
 

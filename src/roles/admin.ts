@@ -149,7 +149,7 @@ export async function startAdminPart({
     calls: {
       ...replayCalls(desk, catalog, log),
       ...destinationCalls({ desk: pauseDesk, followed }, catalog, config, log),
-      ...callsFromMemory(followed, catalog, log),
+      ...callsFromMemory({ followed, catalog, log, topic }),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
@@ -235,8 +235,18 @@ async function serve(
 }
 
 /** The calls that say how destinations are, and what audiences have. */
-function callsFromMemory(...given: Parameters<typeof statusCalls>) {
-  return { ...statusCalls(...given), ...audienceCalls(...given) }
+function callsFromMemory({ followed, catalog, log, topic }: FromMemory) {
+  return {
+    ...statusCalls(followed, catalog, log, () => topic?.problem()),
+    ...audienceCalls(followed, catalog, log),
+  }
+}
+
+type FromMemory = {
+  readonly followed: FollowedPicture
+  readonly catalog: () => Catalog
+  readonly log: Logger
+  readonly topic: RoleCatalog['topic'] | undefined
 }
 
 /** The calls that show events of Kafka. */

@@ -2,8 +2,12 @@ import { type AdminAnswer, done, missing, problem } from '../admin/problem.ts'
 import { holdsDestination, holdsSource, isScoped, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest, Conditions } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { isRecord } from '../catalog/plain-data.ts'
+import { faultOf } from '../catalog/fault.ts'
+import { mergedDefinition, removedFields, type SilentHook, silentHooks } from '../catalog/hook-patch.ts'
+import { isRecord, recordOf } from '../catalog/plain-data.ts'
+import type { Definition } from '../catalog-log/definitions.ts'
 import type { ChangeAnswer } from '../catalog-log/desk.ts'
+import type { ObjectDifference } from '../catalog-log/difference.ts'
 import type { Edit } from '../catalog-log/judge.ts'
 import { type EntryKind, keyOf, type ObjectName } from '../catalog-log/names.ts'
 import { SealError } from '../catalog-log/seal.ts'
@@ -13,7 +17,8 @@ import { StartError } from './start/start-error.ts'
 import { onlyUrls } from './console/only-urls.ts'
 import { asked, type Log } from './replay-calls.ts'
 import { holdsObject, isTaken, outsideOf } from './operations/catalog-scope.ts'
-import { inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
+import { faultText, inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
+import { shownAnyway } from './operations/catalog-history.ts'
 
 type Calls = Pick<
   AdminCalls,
@@ -110,8 +115,10 @@ class CatalogCalls {
       const shown = desk.shown(object, { showsUrls: true })
       const patched = request.token.grants === undefined ? request.body : onlyUrls(shown, request.body)
       if (patched === undefined) return problem('not_allowed', changesUrls)
-      const given = merged(shown, patched)
-      return change(desk, request, { name, op: 'put', given: isRecord(given) ? given : {}, base })
+      const patch = recordOf(patched)
+      const silent = silentHooks(shown, patch)
+      if (silent.length > 0) return problem('faulty', silentText(name, silent))
+      return change(desk, request, { name, op: 'put', given: mergedDefinition(shown, patch), base })
     })
   }
 
@@ -141,8 +148,31 @@ async function change(desk: OpenedDesk, { token, query }: AdminRequest, edit: Ed
   if (!answer.ok) return isScoped(scope) ? refusedWithin(scope, answer, edit) : refusedChange(answer)
   const [changed] = answer.changed
   const { what = 'unchanged', version } = changed ?? {}
-  const body = { what, version: version ?? null, revision: answer.revision }
+  const removed = answer.differences.flatMap((difference) => removedBy(desk, difference))
+  const body = { what, version: version ?? null, revision: answer.revision, removed }
   return done(body, 200, version === undefined ? {} : { etag: `"${version}"` })
+}
+
+/** Returns the fields that an object has lost. One that is gone as a whole has lost none. */
+function removedBy(
+  { definitions }: OpenedDesk,
+  { name, before, after }: ObjectDifference,
+): readonly string[] {
+  if (before === undefined || after === undefined) return []
+  const shown = (stored: Definition) => shownAnyway(definitions, name, stored, { showsUrls: true })
+  return removedFields(shown(before), shown(after))
+}
+
+function silentText(name: ObjectName, silent: readonly SilentHook[]): string {
+  const faults = silent.map(({ index, former, fields }) =>
+    faultOf(
+      keyOf(name),
+      `takes the place of the hook ${former}, and does not say what becomes of its ${fields.join(', ')}`,
+      'send each of them as GET shows it to keep it, or null to remove it',
+      `hooks[${index}]`,
+    ),
+  )
+  return faultText(faults)
 }
 
 const changesUrls =
@@ -206,15 +236,4 @@ export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): Adm
     case 'asked':
       return problem('conflict', detail)
   }
-}
-
-/** Applies a JSON merge patch (RFC 7396). */
-function merged(target: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) return patch
-  const result: Record<string, unknown> = isRecord(target) ? { ...target } : {}
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key]
-    else result[key] = merged(result[key], value)
-  }
-  return result
 }

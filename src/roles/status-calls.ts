@@ -8,6 +8,7 @@ import { readSelector } from '../catalog/labels.ts'
 import {
   batchData,
   destinationData,
+  isSigned,
   listDestinations,
   type ListQuery,
 } from './operations/destination-list.ts'
@@ -20,12 +21,13 @@ import { asked, type Log } from './replay-calls.ts'
 
 /**
  * Creates the handlers of the calls that say how destinations are. They answer from memory, so they also
- * answer while Kafka is away.
+ * answer while Kafka is away. `problemOf`: returns what is wrong with the catalog of this process.
  */
 export function statusCalls(
   followed: Pick<FollowedPicture, 'current' | 'assessed'>,
   catalog: () => Catalog,
   log: Log,
+  problemOf: () => string | undefined = () => undefined,
 ): Pick<AdminCalls, 'list_destinations' | 'show_status' | 'show_destination_health' | 'show_signing_keys'> {
   return {
     list_destinations: ({ query, token: { scope } }) =>
@@ -52,7 +54,7 @@ export function statusCalls(
       }),
     show_status: () =>
       asked(log, followed.current(), (picture) =>
-        done(statusData(statusOf(picture, followed.assessed(catalog(), picture)))),
+        done(statusData(statusOf(picture, followed.assessed(catalog(), picture), doubts(problemOf())))),
       ),
     show_signing_keys: async ({ params: { destination = '' } }) => {
       const known = catalog().destinations.get(destination)
@@ -72,12 +74,18 @@ export function statusCalls(
           state: one.state,
           timeoutMs: one.destination.timeoutMs ?? null,
           batch: batchData(one.destination),
+          isSigned: isSigned(one.destination),
           asOf: timeOf(picture.asOfMs),
           health: healthData(one, picture.health),
           hooks: one.destination.hooks.map((hook) => hookData(one, hook)),
         })
       }),
   }
+}
+
+function doubts(problemOfCatalog: string | undefined): readonly string[] {
+  if (problemOfCatalog === undefined) return []
+  return [`Whether the process that answers here has the present catalog. ${problemOfCatalog}`]
 }
 
 function unknownDestination(destination: string): AdminAnswer {

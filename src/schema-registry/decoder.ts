@@ -59,6 +59,8 @@ const asksAtATime = 16
 const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
+/** The longest wait that a registry can ask for, in milliseconds. Partitions stand still meanwhile. */
+const longestAskedMs = 60_000
 /**
  * The limit on the remembered schemas. A schema never changes, so it is remembered as long as the process
  * runs. An installation has only a handful of schemas, so only a producer that invents ids reaches this
@@ -148,7 +150,7 @@ class RegistryDecoder implements Decoder {
           failures++
           this.#failed(schemaId, answer.why)
       }
-      const pauseMs = answer.kind === 'failed' ? backoffMs(failures) : denialPauseMs
+      const pauseMs = answer.kind === 'failed' ? pauseAfter(answer, failures) : denialPauseMs
       if (!(await isOver(pause(pauseMs, signal)))) return never
     }
   }
@@ -218,6 +220,13 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
     map.delete(oldest)
   }
   map.set(schemaId, value)
+}
+
+/**
+ * Returns the wait after a failure, in milliseconds: the one that the registry asked for, if it is longer.
+ */
+function pauseAfter({ afterMs = 0 }: { readonly afterMs?: number }, failures: number): number {
+  return Math.max(backoffMs(failures), Math.min(afterMs, longestAskedMs))
 }
 
 /**

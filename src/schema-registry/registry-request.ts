@@ -2,9 +2,11 @@ import type { IncomingMessage, RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { http } from '../http/node-http.ts'
 import { readAnswer } from '../http/read-answer.ts'
+import { parseRetryAfter } from '../http/retry-after.ts'
 
 export type RegistryAnswer =
-  | { readonly ok: true; readonly status: number; readonly body: unknown }
+  /** `afterMs`: the wait that the registry has asked for, or 0. */
+  | { readonly ok: true; readonly status: number; readonly body: unknown; readonly afterMs: number }
   /** No answer came. `why` is the reason, as half a sentence. */
   | { readonly ok: false; readonly why: string }
 
@@ -52,11 +54,9 @@ export async function askRegistry(
       ...(ca !== undefined && { ca: [...ca] }),
     }
     const response = await open(new URL(url), options)
-    return {
-      ok: true,
-      status: response.statusCode ?? 0,
-      body: parse(await readAnswer(response, maxAnswerBytes)),
-    }
+    const { statusCode: status = 0, headers } = response
+    const afterMs = parseRetryAfter(headers['retry-after'], Date.now(), headers.date) ?? 0
+    return { ok: true, status, afterMs, body: parse(await readAnswer(response, maxAnswerBytes)) }
   } catch (error) {
     if (deadline.aborted) return { ok: false, why: `it did not answer within ${timeoutMs} ms` }
     return { ok: false, why: describe(error) }

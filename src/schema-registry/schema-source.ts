@@ -13,8 +13,11 @@ export type SchemaAnswer =
   | { readonly kind: 'unknown' }
   /** The registry has the schema, but Sluice can't read values with it. Asking again changes nothing. */
   | { readonly kind: 'unusable'; readonly why: string }
-  /** The registry can't be asked, or the answer isn't an answer of a registry. Asking again may help. */
-  | { readonly kind: 'failed'; readonly why: string }
+  /**
+   * The registry can't be asked, or the answer isn't an answer of a registry. Asking again may help.
+   * `afterMs`: the wait that it has asked for.
+   */
+  | { readonly kind: 'failed'; readonly why: string; readonly afterMs?: number }
 
 export type SchemaSource = {
   /**
@@ -150,7 +153,7 @@ class Lookup {
     return { schema, schemaType, references: references as readonly Reference[] }
   }
 
-  #judge({ status, body }: { status: number; body: unknown }): SchemaAnswer {
+  #judge({ status, body, afterMs }: { status: number; body: unknown; afterMs: number }): SchemaAnswer {
     if (status === 404 && saysNotFound(body)) {
       return this.#schema === undefined
         ? { kind: 'unknown' }
@@ -162,7 +165,7 @@ class Lookup {
       return failed(`it answers ${status}: look at registry.username and registry.password`)
     if (status === 404 || status < 400)
       return failed(`it answers ${status}, but not as a schema registry does: look at registry.url`)
-    return failed(`it answers ${status}`)
+    return { ...failed(`it answers ${status}`), ...(afterMs > 0 && { afterMs }) }
   }
 }
 

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../conditions/json-value.ts'
 import { findExcess } from '../message/depth-and-keys.ts'
+import { parseJson } from '../message/json/json.ts'
 import { MappingFault, type Steps } from './fault.ts'
 import { mappingLimits } from './limits.ts'
 import { type Make, type Parts, type Place, put } from './part.ts'
@@ -278,11 +279,8 @@ function decoded(text: string, place: Place, steps: Steps): unknown {
 
 /** Returns the value of a JSON text, or any other text as it is. */
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  const read = parseJson(text)
+  return read.ok ? read.value : text
 }
 
 /** Takes a step for each value and each character that a value has when it is written. */

@@ -27,16 +27,28 @@ export function readPath(path: string): RequestPath {
   return parts
 }
 
-/** Fills in a path. Each value becomes a part of one segment, whatever it contains. */
+/**
+ * Fills in a path. Each value becomes a part of one segment, whatever it contains. Ends with the first value
+ * that makes it too long: a path may name a long value hundreds of times.
+ */
 export function fillPath(parts: RequestPath, payload: unknown): string {
-  const path = fillTemplate(parts, payload, encoded)
-  if (hasDotSegment(path) || path.length > mostCharacters)
-    throw new MappingFault(
-      ['path'],
-      'gets a value that no path can have',
-      'use a value without dots, or shorter',
-    )
+  let left = mostCharacters
+  const path = fillTemplate(parts, payload, (value) => {
+    const text = encoded(value)
+    left -= text.length
+    if (left < 0) throw unusable()
+    return text
+  })
+  if (hasDotSegment(path) || path.length > mostCharacters) throw unusable()
   return path
+}
+
+function unusable(): MappingFault {
+  return new MappingFault(
+    ['path'],
+    'gets a value that no path can have',
+    'use a value without dots, or shorter',
+  )
 }
 
 function encoded(value: unknown): string {

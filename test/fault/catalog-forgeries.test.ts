@@ -130,15 +130,23 @@ function hookOf(definition: Definition): Definition {
 }
 
 /** Writes a change set as somebody with the key could. `edit` changes what an object has now. */
-async function forge({ topic, keys }: Running, id: string, edit: (now: Definition) => Definition) {
-  const { head, objects } = await openDesk(topic, keys).look()
+async function forge(running: Running, id: string, edit: (now: Definition) => Definition) {
+  const { objects } = await openDesk(running.topic, running.keys).look()
   const now = objects.get(`destination/${id}`)
+  if (now === undefined) throw new Error('there is no such destination')
+  await write(running, `destination/${id}`, edit(now.definition))
+  return objects
+}
+
+/** Writes a change of one object, with a signature. */
+async function write({ topic, keys }: Running, object: string, content: object | null): Promise<void> {
+  const { head } = await openDesk(topic, keys).look()
   const seals = new RecordSeals(topic, keys)
-  if (head === undefined || now === undefined) throw new Error('the topic is empty')
+  if (head === undefined) throw new Error('the topic is empty')
   const revision = head.revision + 1
   const records = [
-    seals.write(`destination/${id}`, edit(now.definition), revision),
-    seals.head({ ...head, revision, changeId: `forged-${id}`, by: 'mallory' }),
+    seals.write(object, content, revision),
+    seals.head({ ...head, revision, changeId: `written-${revision}`, by: 'mallory' }),
   ]
   await produce(
     topic,
@@ -148,7 +156,6 @@ async function forge({ topic, keys }: Running, id: string, edit: (now: Definitio
       headers: { revision: String(headers['revision']), mac: String(headers['mac']) },
     })),
   )
-  return objects
 }
 
 test('records of somebody without the key, with another key, or of the past are refused and told, and nothing changes', async () => {
@@ -270,3 +277,52 @@ test('a sealed secret that is carried to another object or host is never opened,
   await untilTrouble(running, 'unusable', 0)
   await expectDelivered(running)
 }, 300_000)
+
+test('what a later version has written is named by every process that can not use it, with the time and what to do, and all else goes on', async () => {
+  const running = await start()
+  const { scene } = running
+  await expectDelivered(running)
+  const sinceMs = Date.now()
+  await forge(running, 'crm', (now) => ({ ...now, priority: 5 }))
+  await write(running, 'rule/vip', { id: 'vip' })
+  await untilTrouble(running, 'unusable', 1)
+  await untilStatus(running, (trouble) => /destination\/crm.*rule\/vip/s.test(String(trouble)))
+  // Its earlier version stays in force.
+  await expectDelivered(running)
+
+  const { stdout } = await runSluice(['status'], scene.variables)
+  expect(stdout).toMatch(/destination\/crm: can not be used since 20[^(]* \(.*priority/s)
+  expect(stdout).toContain('What this command can not use of the catalog.')
+  expect(stdout).toMatch(/Whether \S+:\d+ has the present catalog/)
+  expect(stdout).toContain(
+    'update this process, give it the same keys (catalog.keysFile), or set the object anew',
+  )
+  expect(stdout).toContain('that this one does not know, and does not use (rule/vip). Update this process.')
+  const since = /since (20\S+)/.exec(stdout)?.[1] ?? ''
+  expect(Date.parse(since)).toBeGreaterThanOrEqual(sinceMs)
+  const listed = await runSluice(['destinations', 'list'], scene.variables)
+  expect(listed.stdout).toMatch(/^erp /m)
+  expect(listed.stdout).not.toMatch(/^crm /m)
+  expect(listed.stderr).toContain('destination/crm: can not be used')
+  const unknown = await unknownIn(running)
+  expect(unknown.filter((text) => /rule\/vip/.test(text))).toHaveLength(2)
+  expect(unknown).toContainEqual(expect.stringContaining('Whether the process that answers here'))
+
+  // Whoever sets it anew, and takes the other one away, mends it.
+  const hooks = [{ id: 'main', url: `${running.receiver.origin}/crm`, headers: { 'X-Key': secrets.crm } }]
+  const input = stringify({ sources: ['shop'], hooks })
+  await runSluice(['destinations', 'set', 'crm', '-'], scene.variables, { input })
+  await write(running, 'rule/vip', null)
+  await untilTrouble(running, 'unusable', 0)
+  await untilStatus(running, (trouble) => trouble === null)
+  await until('the admin knows it too', async () => (await unknownIn(running)).length === 0)
+  await expectDelivered(running)
+}, 300_000)
+
+/** Returns what the status over HTTP doesn't know. */
+async function unknownIn({ admin, token }: Running): Promise<readonly string[]> {
+  const answered = await fetch(`http://127.0.0.1:${admin.adminPort}/v1/status`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  return listOf(recordOf(await answered.json())['unknown']).map(String)
+}

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { installTools, type Ran, runTool } from '../deploy/tools.ts'
 import { type ImageBuilds, prepareImageBuilds } from '../support/image.ts'
-import { folderBelowNoPackages } from '../support/installed-package.ts'
+import { folderBelowNoPackages, withoutNpmSettings } from '../support/installed-package.ts'
 import { crane, type Registry, startImageRegistry, startPackageRegistry } from '../support/registries.ts'
 
 /**
@@ -75,6 +75,12 @@ function npmHere(): Record<string, string> {
   }
 }
 
+/** Runs a program as somebody who has never seen the checkout. Without a shell, which would drop variables of npm. */
+function elsewhere(program: string, folder: string, ...args: readonly string[]): Promise<{ stdout: string }> {
+  const env = { ...withoutNpmSettings(), ...npmHere() }
+  return promisify(execFile)(program, [...args], { cwd: folder, env })
+}
+
 test(
   'a release is pushed, and package, image and chart can be had under the names of its owner',
   async () => {
@@ -123,18 +129,11 @@ test(
     const folder = join(scratch, 'user')
     mkdirSync(folder)
     writeFileSync(join(folder, 'package.json'), '{"private":true}')
-    const npm = (...args: string[]) => runTool('npm', ['--prefix', folder, ...args], { env: npmHere() })
-    const installed = await npm(
-      'install',
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-      '@acme/sluice@9.8.7',
-    )
-    expect(installed).toMatchObject({ isOk: true })
+    const npm = async (...args: string[]) => (await elsewhere('npm', folder, ...args)).stdout
+    await npm('install', '--no-audit', '--no-fund', '--loglevel=error', '@acme/sluice@9.8.7')
     expect(existsSync(join(folder, 'node_modules/@acme/sluice/dist/main.js'))).toBe(true)
-    expect((await npm('exec', '--', 'sluice', '--version')).output).toMatch(/^9\.8\.7 \(commit [0-9a-f]{12} /)
-    expect((await npm('exec', '--', 'sluice', 'status', '--help')).output).toContain(
+    expect(await npm('exec', '--', 'sluice', '--version')).toMatch(/^9\.8\.7 \(commit [0-9a-f]{12} /)
+    expect(await npm('exec', '--', 'sluice', 'status', '--help')).toContain(
       'https://git.example/acme/sluice/blob/v9.8.7/docs/status.md',
     )
   },
@@ -144,13 +143,9 @@ test(
 test(
   'without a checkout and without an installation, npx runs the package by its whole name',
   async () => {
-    const elsewhere = join(scratch, 'elsewhere')
-    mkdirSync(elsewhere)
-    // Without a shell, which would drop variables with such names.
-    const { stdout } = await promisify(execFile)('npx', ['--yes', '@acme/sluice@9.8.7', '--version'], {
-      cwd: elsewhere,
-      env: { ...process.env, ...npmHere() },
-    })
+    const folder = join(scratch, 'elsewhere')
+    mkdirSync(folder)
+    const { stdout } = await elsewhere('npx', folder, '--yes', '@acme/sluice@9.8.7', '--version')
     expect(stdout).toMatch(/^9\.8\.7 /)
   },
   buildMs,

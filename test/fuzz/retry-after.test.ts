@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { expect, test } from 'vitest'
-import { parseRetryAfter } from '../../src/delivery/outcomes/retry-after.ts'
+import { parseRetryAfter } from '../../src/http/retry-after.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
 import { damage, shortest, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'

@@ -64,10 +64,16 @@ function isBelowPackages(folder: string): boolean {
 /** The output of `npm pack --json`. */
 type Packed = readonly { filename: string; files: readonly { path: string }[] }[]
 
+/**
+ * Returns the variables of this process without those of npm. If npm has started the tests, it passes the settings of
+ * this checkout on as variables, and an npm elsewhere must not use them.
+ */
+export function withoutNpmSettings(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)))
+}
+
 async function npm(cwd: string, args: readonly string[]): Promise<string> {
-  // The tests may have been started by npm, which passes its settings on as variables. This npm must not use
-  // those settings.
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)))
+  const env = withoutNpmSettings()
   const options = { cwd, env, maxBuffer: 16 << 20 }
   const { stdout } = await promisify(execFile)('npm', [...args, '--loglevel=error'], options)
   return stdout

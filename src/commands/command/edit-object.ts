@@ -1,14 +1,18 @@
 import { stringify } from 'yaml'
+import { mergedDefinition } from '../../catalog/hook-patch.ts'
+import type { ChangeAnswer, ChangedObject } from '../../catalog-log/desk.ts'
 import type { Edit } from '../../catalog-log/judge.ts'
 import type { StoredObject } from '../../catalog-log/log.ts'
 import { keyOf, type ObjectKind, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogVariables } from '../../config/read.ts'
 import { type OpenedDesk, refusalText } from '../../roles/operations/catalog-desk.ts'
+import { differenceLines } from '../../roles/operations/catalog-history.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { atCatalogDesk, type CatalogRun, readBlock } from './catalog-desk.ts'
 import { whoIsThis } from './operator.ts'
 
 type By = { readonly by: string | undefined }
+type Fields = Readonly<Record<string, unknown>>
 
 /** Opens the desk with the rights of the command that changes objects of this kind. */
 export function atDeskOf<T>(
@@ -41,14 +45,39 @@ export function getObject(
   })
 }
 
+type SetOrder = ObjectName &
+  By & {
+    readonly path: string
+    /** What the object has beside what the file says. */
+    readonly fields?: Fields
+    readonly version: number | undefined
+  }
+
 /** Makes or replaces an object, as a file has it. `path`: `-` for standard input. */
 export async function setObject(
   run: CatalogRun,
-  { kind, id, path, version, by }: ObjectName & { path: string; version: number | undefined } & By,
+  { kind, id, path, fields = {}, version, by }: SetOrder,
 ): Promise<string[]> {
-  const given = await readObject({ kind, id }, path)
+  const given = mergedDefinition(await readObject({ kind, id }, path), fields)
   const edit: Edit = { name: { kind, id }, op: 'put', given, ...(version !== undefined && { base: version }) }
   return change(run, edit, { by })
+}
+
+/**
+ * Changes fields of an object, and leaves all else as it is. `null` removes a field. Says what has changed.
+ */
+export function patchObject(
+  run: CatalogRun,
+  { kind, id, fields, version, by }: Omit<SetOrder, 'path'> & { readonly fields: Fields },
+): Promise<string[]> {
+  return atDeskOf(run, kind, async (desk) => {
+    const object = await objectAt(desk, { kind, id })
+    const given = mergedDefinition(desk.shown(object, { showsUrls: true }), fields)
+    const edit: Edit = { name: { kind, id }, op: 'put', given, base: version ?? object.version }
+    const { changed, differences } = await madeEdit(desk, edit, { by })
+    const lines = differences.flatMap((one) => differenceLines(desk.definitions, one, { ofAll: false }))
+    return [...changed.map(changedText), ...lines.filter((line) => line.startsWith(' '))]
+  })
 }
 
 /**
@@ -57,16 +86,10 @@ export async function setObject(
  */
 export async function createObject(
   run: CatalogRun,
-  {
-    kind,
-    id,
-    path,
-    fields,
-    by,
-  }: ObjectName & { path: string | undefined; fields: Readonly<Record<string, unknown>> } & By,
+  { kind, id, path, fields, by }: ObjectName & { path: string | undefined; fields: Fields } & By,
 ): Promise<string[]> {
   const read = path === undefined ? { id } : await readObject({ kind, id }, path)
-  const given = { ...read, ...fields }
+  const given = mergedDefinition(read, fields)
   return change(run, { name: { kind, id }, op: 'put', given, base: 'none' }, { by })
 }
 
@@ -117,8 +140,20 @@ function change(run: CatalogRun, edit: Edit, by: By): Promise<string[]> {
 export async function makeEdit(
   desk: OpenedDesk,
   edit: Edit,
-  { by, note }: By & { readonly note?: string },
+  how: By & { readonly note?: string },
 ): Promise<string[]> {
+  return (await madeEdit(desk, edit, how)).changed.map(changedText)
+}
+
+function changedText({ name, what, version }: ChangedObject): string {
+  return version === undefined ? `${keyOf(name)}: ${what}` : `${keyOf(name)}: ${what}, version ${version}`
+}
+
+async function madeEdit(
+  desk: OpenedDesk,
+  edit: Edit,
+  { by, note }: By & { readonly note?: string },
+): Promise<Extract<ChangeAnswer, { ok: true }>> {
   const answer = await desk.change({
     edits: [edit],
     by: by ?? whoIsThis(),
@@ -133,7 +168,5 @@ export async function makeEdit(
     const problem = refusalText(answer)
     throw answer.kind === 'missing' ? new WrongUseError(problem) : new StartError(problem)
   }
-  return answer.changed.map(({ name, what, version }) =>
-    version === undefined ? `${keyOf(name)}: ${what}` : `${keyOf(name)}: ${what}, version ${version}`,
-  )
+  return answer
 }

@@ -45,10 +45,39 @@ function addGet(parent: Command, { command, once }: CommandTools): void {
     )
 }
 
+/** The options of the settings that people change in an incident. `none` removes a setting. */
+function addSettings(command: Command): Command {
+  return command
+    .option('--rate <number>', 'send at most so many requests a second; none: no limit', numberOrNone)
+    .option(
+      '--max-in-flight <number>',
+      'make at most so many deliveries at once in each process; none: the default',
+      numberOrNone,
+    )
+    .option('--timeout <time>', 'wait so long for an answer, such as 2s; none: delivery.timeout')
+}
+
+const none = 'none'
+
+function numberOrNone(text: string): number | typeof none {
+  if (text === none) return none
+  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Give a number, or none.')
+}
+
+/** Returns the fields that the options of settings set. `null`: the field is removed. */
+function settingsIn({ rate, maxInFlight, timeout }: Flags): Readonly<Record<string, unknown>> {
+  return {
+    ...(rate !== undefined && { rateLimit: rate === none ? null : { perSecond: rate } }),
+    ...(maxInFlight !== undefined && { maxInFlight: maxInFlight === none ? null : maxInFlight }),
+    ...(timeout !== undefined && { timeout: timeout === none ? null : timeout }),
+  }
+}
+
 function addSet(parent: Command, { command, once }: CommandTools): void {
-  command('set', 'make or replace a destination in the topic (catalog.source=topic)', { parent })
-    .argument('<destination>', 'its id in the catalog')
-    .argument('<file>', 'its fields, YAML or JSON; - reads them from standard input')
+  const about = 'make or replace a destination in the topic, or change settings of it (catalog.source=topic)'
+  addSettings(command('set', about, { parent }).argument('<destination>', 'its id in the catalog'))
+    .argument('[file]', 'its fields, YAML or JSON; - reads them from standard input')
     .option('--version <version>', 'refuse the change unless the destination has this version now', versionOf)
     .option(...byOption)
     .addHelpText(
@@ -57,23 +86,30 @@ function addSet(parent: Command, { command, once }: CommandTools): void {
 Examples:
   echo '{ sources: [shop], hooks: [{ url: https://example.com/hook }] }' | sluice destinations set crm -
   sluice destinations get crm > crm.yaml && $EDITOR crm.yaml && sluice destinations set crm crm.yaml
+  sluice destinations set crm --rate 20 --timeout 5s
 
-Workers use the change within a second. docs/catalog.md lists all fields.`,
+Without a file, only what the options name is changed. Workers use the change within a second. docs/catalog.md lists all fields.`,
     )
-    .action((id: string, path: string, flags: Flags) =>
-      once(flags, async (config, log) => {
-        const version = typeof flags['version'] === 'number' ? flags['version'] : undefined
-        const order = { kind: 'destination', id, path, version, by: textOf(flags['by']) } as const
-        return (await edits()).setObject({ config, log }, order)
-      }),
-    )
+    .action((id: string, path: string | undefined, flags: Flags) => {
+      const fields = settingsIn(flags)
+      if (path === undefined && Object.keys(fields).length === 0)
+        throw new WrongUseError(
+          'Name a file with the fields of the destination, or say what to change: --rate, --max-in-flight, --timeout.',
+        )
+      const version = typeof flags['version'] === 'number' ? flags['version'] : undefined
+      const order = { kind: 'destination', id, fields, version, by: textOf(flags['by']) } as const
+      return once(flags, async (config, log) => {
+        const { patchObject, setObject } = await edits()
+        return path === undefined
+          ? patchObject({ config, log }, order)
+          : setObject({ config, log }, { ...order, path })
+      })
+    })
 }
 
 function addCreate(parent: Command, { command, once }: CommandTools): void {
-  command('create', 'make a destination that does not exist yet in the topic (catalog.source=topic)', {
-    parent,
-  })
-    .argument('<destination>', 'its id in the catalog')
+  const about = 'make a destination that does not exist yet in the topic (catalog.source=topic)'
+  addSettings(command('create', about, { parent }).argument('<destination>', 'its id in the catalog'))
     .argument('[file]', 'its fields, YAML or JSON; - reads them from standard input')
     .option('--url <url>', 'post messages to this URL')
     .option('--source <id...>', 'the sources whose messages it gets')
@@ -91,6 +127,7 @@ Example:
       const fields = {
         ...(url !== undefined && { hooks: [{ url }] }),
         ...(source !== undefined ? { sources: source } : path === undefined && { sources: [] }),
+        ...settingsIn(flags),
       }
       return once(flags, async (config, log) => {
         const order = { kind: 'destination', id, path, fields, by: textOf(flags['by']) } as const

@@ -5,11 +5,12 @@ import type { Config } from '../../config/schema.ts'
 import { deadFromMs } from '../../notices/pause-record.ts'
 import { aligned } from '../../roles/operations/aligned.ts'
 import { askKafka } from '../../roles/start/ask-kafka.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
 import { destinationData, listDestinations, type ListQuery } from '../../roles/operations/destination-list.ts'
 import { assess, type AssessedDestination, assessOne } from '../../roles/operations/destination-conditions.ts'
 import { pausesOf } from '../../roles/operations/known-pauses.ts'
 import { type Picture, readPicture } from '../../roles/operations/picture.ts'
-import { readCatalog } from '../../roles/catalog/open-catalog.ts'
+import { readCatalog, readCatalogOrCopy } from '../../roles/catalog/open-catalog.ts'
 import {
   knownWithinMs,
   openPauseDesk,
@@ -58,7 +59,7 @@ export type ListCommand = Omit<ListQuery, 'limit' | 'label'> & {
 /** Lists destinations, by their ids, or the worst first if only some are asked for. */
 export function listAll(run: Run, { label, limit, asJson, ...query }: ListCommand): Promise<string[]> {
   return atDesk(run, async (desk) => {
-    const catalog = await readCatalog(run.config, run.log, 'destinations')
+    const catalog = await catalogOf(run)
     const { sourceId } = query
     if (sourceId !== undefined && !catalog.sources.has(sourceId))
       throw new WrongUseError(`The catalog has no source ${JSON.stringify(sourceId)}.`)
@@ -98,7 +99,7 @@ export function showStatus(
   { destinationId, asJson }: { destinationId: string; asJson: boolean },
 ): Promise<string[]> {
   return atDesk(run, async (desk) => {
-    const catalog = await readCatalog(run.config, run.log, 'destinations')
+    const catalog = await catalogOf(run)
     const destination = catalog.destinations.get(destinationId)
     if (destination === undefined)
       throw new WrongUseError(`The catalog has no destination ${JSON.stringify(destinationId)}.`)
@@ -107,6 +108,13 @@ export function showStatus(
     if (asJson) return [JSON.stringify(destinationData(one, health))]
     return [...conditionLines(one, health), asOfLine(health)]
   })
+}
+
+/** Reads the catalog, and says on the screen what of it may be outdated or can't be used. */
+async function catalogOf({ config, log, screen }: Run): Promise<Catalog> {
+  const { catalog, warnings } = await readCatalogOrCopy(config, log, 'destinations')
+  for (const warning of warnings) screen.write(`${warning}\n`)
+  return catalog
 }
 
 export async function pictureOf(run: Run, desk: PauseDesk): Promise<Picture> {

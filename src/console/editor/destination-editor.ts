@@ -6,7 +6,7 @@ import { readJson } from '../data/json.ts'
 import { may } from '../data/session.ts'
 import type { Destination, FieldChange } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
-import { urlPatchOf } from './draft-hook.ts'
+import { patchHooksOf, urlPatchOf } from './draft-hook.ts'
 import { destinationOf, type Draft, draftOf } from './draft.ts'
 import { maskedOf } from './masked.ts'
 
@@ -29,11 +29,13 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
     theirs: useSignal<Present | undefined>(undefined),
   }
   const isChecked = useSignal(false)
+  /** When changes were saved, in epoch milliseconds. `undefined` once others are looked at. */
+  const savedAtMs = useSignal<number | undefined>(undefined)
   const save = useAct(
     async (destination: Destination, isDryRun: boolean) => {
       const { loaded, version } = slots.base.value
       const patch = may('admin')
-        ? mergePatchOf({ ...loaded }, { ...destination })
+        ? patchOf(loaded, destination)
         : urlPatchOf(loaded.hooks, destination.hooks, hookIds)
       const answer = await api.patchDestination(loaded.id, patch, { version, isDryRun })
       if (!answer.ok && answer.problem.status === 412) slots.theirs.value = await presentOf(loaded.id)
@@ -43,10 +45,12 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
   )
   const send = async (isDryRun: boolean): Promise<void> => {
     const destination = editedIn(slots)
+    savedAtMs.value = undefined
     if (destination === undefined) return
     const answer = await save.run(destination, isDryRun)
     isChecked.value = isDryRun && answer.ok
     if (!answer.ok || isDryRun) return
+    savedAtMs.value = Date.now()
     const present = await presentOf(slots.base.value.loaded.id)
     if (present !== undefined) reopen(slots, present)
     askAllAgain()
@@ -54,6 +58,7 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
   return {
     ...slots,
     isChecked,
+    savedAtMs,
     save,
     difference: () => differenceIn(slots),
     check: () => send(true),
@@ -64,6 +69,11 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
       save.forget()
     },
   }
+}
+
+function patchOf(before: Destination, after: Destination): Record<string, unknown> {
+  const patch = mergePatchOf({ ...before }, { ...after })
+  return 'hooks' in patch ? { ...patch, hooks: patchHooksOf(before.hooks, after.hooks) } : patch
 }
 
 type Slots = {

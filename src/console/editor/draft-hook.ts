@@ -94,3 +94,31 @@ export function urlPatchOf(
   )
   return { hooks: changed }
 }
+
+/**
+ * Returns the hooks of a patch. What was there and is no more is null, because the server refuses a patch
+ * that takes away a header or a login without a word.
+ */
+export function patchHooksOf(
+  before: readonly Hook[],
+  after: readonly Hook[],
+): readonly Readonly<Record<string, unknown>>[] {
+  const partly = (hook: Hook, field: 'headers' | 'tls'): object =>
+    hook[field] === undefined
+      ? {}
+      : { [field]: withNulls(objectAt(hook, field), namesIn(before.map((one) => objectAt(one, field)))) }
+  return after.map((hook) =>
+    withNulls({ ...hook, ...partly(hook, 'headers'), ...partly(hook, 'tls') }, namesIn(before)),
+  )
+}
+
+function namesIn(fields: readonly object[]): readonly string[] {
+  return fields.flatMap((one) => Object.keys(one))
+}
+
+function withNulls(
+  fields: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  return { ...Object.fromEntries(names.map((name) => [name, null])), ...fields }
+}

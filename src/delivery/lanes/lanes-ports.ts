@@ -64,7 +64,15 @@ export type Lanes<D extends LaneItem<D>> = {
   takeMore(lead: D, fits: (next: D) => boolean): D | undefined
   /** Frees the place of a started delivery that has ended. */
   finished(delivery: D): void
-  /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
+  /**
+   * Frees the place of a delivery for which nothing is sent. It doesn't count for the rate limit of its lane.
+   * Call it during `start`.
+   */
+  sentNothing(delivery: D): void
+  /**
+   * Puts a started delivery back into its lane, because nothing was sent for it. The lane then starts nothing
+   * for `ms` milliseconds.
+   */
   postpone(delivery: D, ms: number): void
   /** Starts no delivery until `open` is called. Requests in flight go on. `waitMs` starts anew at `open`. */
   shut(): void
@@ -113,10 +121,10 @@ export type LanesOptions<D> = {
    */
   mayOverflow?: ((delivery: D) => boolean) | undefined
   /**
-   * True if `overflow` keeps the order of the deliveries, because it appends each to its lane's queue outside
-   * of this process. All deliveries of a lane then leave together.
+   * Returns true while `overflow` keeps the order of the deliveries, because it appends each to its lane's
+   * queue outside of this process. All deliveries of a lane then leave together.
    */
-  keepsOrder?: boolean
+  keepsOrder?: () => boolean
   /**
    * An idle lane is kept for this number of milliseconds, or for up to twice as long. For a destination with
    * few messages, this costs less than a new lane for each message.

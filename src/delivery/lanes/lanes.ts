@@ -141,8 +141,15 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#giveBack(lane)
   }
 
+  sentNothing(delivery: D): void {
+    const lane = this.#startedFrom(delivery)
+    lane.bucket?.giveBack(1)
+    this.#giveBack(lane)
+  }
+
   postpone(delivery: D, ms: number): void {
     const lane = this.#startedFrom(delivery)
+    lane.bucket?.giveBack(1)
     this.#push(lane, delivery)
     this.#waiting.add(lane)
     lane.pausedUntilMs = Math.max(lane.pausedUntilMs, performance.now() + ms)
@@ -473,7 +480,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    */
   #moveOn(lane: Lane<D>, latestMs: number): number {
     const { mayOverflow, keepsOrder } = this.#options
-    if (keepsOrder === true) return this.#moveAll(lane, latestMs)
+    if (keepsOrder?.() === true) return this.#moveAll(lane, latestMs)
     let moved = 0
     for (
       let delivery = this.#nextToMove(lane, latestMs);

@@ -84,7 +84,9 @@ export class TokenRequests {
   /** Returns what an endpoint said, in one line and without the secrets of the request. */
   #masked(text: string): string {
     const { clientSecret } = this.#login
-    const secrets = [clientSecret, ...secretsOf([clientAuthorization(this.#login) ?? ''], '')]
+    // In a form, a space is written as `+`.
+    const inForm = new URLSearchParams([['', clientSecret]]).toString().slice(1)
+    const secrets = [clientSecret, inForm, ...secretsOf([clientAuthorization(this.#login) ?? ''], '')]
     return textWithoutSecrets(text, secrets)
       .replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')
       .slice(0, maxSaid)

@@ -22,7 +22,7 @@ import { WholeAnswer } from './whole-answer.ts'
 import type { Outcome } from '../outcomes/outcome.ts'
 import type { OutboundProxy } from '../connect/proxy.ts'
 import { createResolver, type NameResolver } from '../connect/resolver.ts'
-import { parseRetryAfter } from '../outcomes/retry-after.ts'
+import { parseRetryAfter } from '../../http/retry-after.ts'
 
 /** The parts that all requests to a hook have in common, made once for each hook. */
 export type Target = {

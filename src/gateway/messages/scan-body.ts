@@ -8,7 +8,7 @@ import type { MessageLimits } from '../../message/limits.ts'
 import { copyRespelled, respell, respelledText } from '../../message/json/respell.ts'
 import { type BodyFault, isJsonObject, type JsonObject } from './body.ts'
 import { countLostDigits } from './lost-digits.ts'
-import { maxBatchMessages } from './request-limits.ts'
+import { maxBatchMessages, maxMessageBytes } from './request-limits.ts'
 import type { RequestWork } from './request-work.ts'
 import { ScannedItems } from './scanned-items.ts'
 import { keyIn } from './write-key.ts'
@@ -87,7 +87,8 @@ function addRespelled(
   { bytes, start, limits }: { readonly bytes: Buffer; readonly start: number; readonly limits: Limits },
   { end, length, hasNonNumber }: { end: number; length: number; hasNonNumber: boolean },
 ): boolean {
-  if (!hasNonNumber && length <= end - start) {
+  const isObject = bytes[skipSpace(bytes, start)] === openBrace
+  if (isObject && !hasNonNumber && length <= end - start) {
     copyRespelled(bytes, start)
     bytes.fill(space, start + length, end)
     places.beginAgain()
@@ -96,7 +97,8 @@ function addRespelled(
       return true
     }
   }
-  items.addRespelled(respelledText(), hasNonNumber)
+  // Of a value that is no object, nobody needs the text.
+  items.addRespelled(isObject ? respelledText() : 'null', hasNonNumber)
   return false
 }
 
@@ -233,6 +235,12 @@ function mayBeSpelled(bytes: Buffer, start: number, end: number): boolean {
   return false
 }
 
+/**
+ * No message that is small enough is spelled with more bytes than this, not even with an escape for each
+ * character. In a dense body, a longer one isn't read: to read it costs more than all else.
+ */
+const mostSpelledBytes = 4 * maxMessageBytes
+
 /** The limit on the commas of a list that no message needs. */
 const mostStrayCommas = 100
 
@@ -284,8 +292,15 @@ class ItemScan {
 
   #item(start: number): number {
     const work = this.#work
-    if (work.isLookedAt && !work.scans(weigh(this.#bytes, start, work.mostScanned))) return this.#refuse()
     places.begin()
+    if (work.isLookedAt) {
+      const weight = weigh(this.#bytes, start, work.mostScanned)
+      if (!work.scans(weight)) return this.#refuse()
+      if (weight.bytes > mostSpelledBytes) {
+        this.items.addTooLarge()
+        return start + weight.bytes
+      }
+    }
     const end = scanObject(this.#bytes, start, places, this.#limits)
     if (end !== invalid) {
       if (!work.isLookedAt && !work.scans({ bytes: end - start, long: 0 })) return this.#refuse()

@@ -1,7 +1,9 @@
+import { Field } from '../../message/canonical-fields.ts'
 import type { FieldPlaces } from '../../message/field-places.ts'
 import { type Outline, outlineOf } from '../../message/message-outline.ts'
 import { CanonicalItems } from './canonical-item.ts'
 import { type CheckedItem, checkItem, type ItemContext, type Items } from './item.ts'
+import { maxMessageBytes } from './request-limits.ts'
 
 /**
  * The messages of a request whose body was scanned. If a message is in canonical form (as JSON.stringify
@@ -51,8 +53,14 @@ export class ScannedItems implements Items {
     this.#ranges.push(0, 0)
   }
 
+  /** Adds a message that is too large, and of which nothing was read. */
+  addTooLarge(): void {
+    this.#ranges.push(0, Infinity)
+  }
+
   check(index: number, surroundings: ItemContext): CheckedItem {
     if (this.#spoiled?.has(index) === true) return notJson
+    if (this.#isTooLarge(index)) return tooLarge
     const short = this.#respelled?.has(index) === true ? undefined : this.#complete(index, surroundings)
     return short ?? checkItem(this.outlineAt(index), surroundings)
   }
@@ -60,6 +68,8 @@ export class ScannedItems implements Items {
   outlineAt(index: number): Outline | undefined {
     this.#outlines ??= new Map()
     if (this.#outlines.has(index)) return this.#outlines.get(index)
+    if (this.#endOf(index) === Infinity) return undefined
+    if (this.#isTooLarge(index)) return { messageId: this.#placesOf(index).valueOf(Field.messageId) }
     const text =
       this.#respelled?.get(index) ?? this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index))
     const outline = text.startsWith('{') ? outlineOf(text) : undefined
@@ -71,14 +81,27 @@ export class ScannedItems implements Items {
     if (this.#completing?.surroundings !== surroundings) {
       this.#completing = { surroundings, items: new CanonicalItems(surroundings) }
     }
-    if (this.#places.generation !== this.#generation) throw new Error('another body was scanned meanwhile')
-    this.#places.select(index)
+    const places = this.#placesOf(index)
     return this.#completing.items.complete({
       bytes: this.#bytes,
       start: this.#startOf(index),
       end: this.#endOf(index),
-      places: this.#places,
+      places,
     })
+  }
+
+  #placesOf(index: number): FieldPlaces {
+    if (this.#places.generation !== this.#generation) throw new Error('another body was scanned meanwhile')
+    this.#places.select(index)
+    return this.#places
+  }
+
+  /**
+   * Returns true if a message is canonical, and longer than a message may be. Then nothing else of it is
+   * looked at: to do so would cost more than to scan it.
+   */
+  #isTooLarge(index: number): boolean {
+    return this.#endOf(index) - this.#startOf(index) > maxMessageBytes
   }
 
   #startOf(index: number): number {
@@ -92,3 +115,5 @@ export class ScannedItems implements Items {
 
 /** The outcome for a message that contained NaN or Infinity. */
 const notJson = { ok: false, reason: 'not_json' } as const
+
+const tooLarge = { ok: false, reason: 'message_too_large' } as const

@@ -50,10 +50,29 @@ export function* keysIn(bytes: Buffer, search: KeySearch = { leftBytes: Infinity
     const key = unquote(spelled)
     if (key !== undefined) yield key
   }
-  if (at === -1 && !bytes.includes('\\u00')) return
+  if (at === -1 && !mayHaveEscapedName(bytes, search)) return
   const key = keyIn(bytes, search)
   if (key !== undefined && key !== unquote(last)) yield key
 }
+
+/** So many backslashes of a dense body are looked at. */
+const mostSeeks = 16
+
+/**
+ * Returns false if no member of a body can spell its name with an escape, such as `\u0077`. In a dense body,
+ * many backslashes would cost more to search than to read its members.
+ */
+function mayHaveEscapedName(bytes: Buffer, { leftBytes }: KeySearch): boolean {
+  if (leftBytes >= bytes.length) return bytes.includes('\\u00')
+  let at = bytes.indexOf(backslash)
+  for (let seeks = 0; at !== -1; seeks++) {
+    if (seeks === mostSeeks || bytes[at + 1] === letterU) return true
+    at = bytes.indexOf(backslash, at + 2)
+  }
+  return false
+}
+
+const letterU = 0x75
 
 /**
  * How many bytes outside of long texts may still be read member by member. 0 or less: there were more, so the

@@ -1,6 +1,7 @@
 import type { Admin, Cluster, Kafka, Logger, RetryOptions } from 'kafkajs'
 import { notesOf } from './client-notes.ts'
 import { kafkajsFile } from '../wire/kafkajs-file.ts'
+import { within } from '../../async/within.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 
 /** Calls `work` with an admin client of its own, and closes the client afterwards. */
@@ -19,17 +20,22 @@ export type AdvertisedPlace = { readonly host: string; readonly port: number }
 
 /**
  * Connects and logs in to a broker. Returns the places at which the brokers of its cluster want to be
- * reached. Rejects when the client gives up.
+ * reached. Rejects when the client gives up. Rejects with `late()` if this takes longer than `withinMs`. A
+ * throttle that a broker has announced doesn't count.
  */
-export async function reach(kafka: Kafka): Promise<readonly AdvertisedPlace[]> {
+export async function reach(
+  kafka: Kafka,
+  { withinMs, late }: { readonly withinMs: number; readonly late: () => Error },
+): Promise<readonly AdvertisedPlace[]> {
   const opened = openPartwiseCluster(kafka)
+  const reached = opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
   try {
-    await opened.cluster.connect()
-    await opened.cluster.refreshMetadata()
-    return opened.metadata?.brokers ?? []
+    if (await within(withinMs, reached, () => opened.readsFromMs)) return opened.metadata?.brokers ?? []
   } finally {
-    await opened.close()
+    // If nothing was answered, nobody waits for this.
+    void reached.catch(() => undefined).then(() => opened.close())
   }
+  throw late()
 }
 
 /** Returns the id of a Kafka cluster. Two clusters have different ids, even if they have the same address. */

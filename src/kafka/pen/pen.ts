@@ -26,11 +26,13 @@ export type PenOptions = {
 
 /**
  * Reports that a transaction has not written its records, and never will. `isFenced`: another process has
- * taken the pen.
+ * taken the pen. `isLate`: Kafka itself has taken it, because the transaction took longer than it may. A
+ * quota of the broker may have slowed it down.
  */
 export class NotWrittenError extends Error {
   override readonly name = 'NotWrittenError'
   readonly isFenced: boolean
+  readonly isLate: boolean
   /** Kafka's error code. `undefined` if no broker has answered. */
   readonly errorCode: number | undefined
 
@@ -39,15 +41,17 @@ export class NotWrittenError extends Error {
     return this.errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION
   }
 
-  constructor(message: string, { isFenced, errorCode, cause }: NotWrittenOptions = {}) {
+  constructor(message: string, { isFenced, isLate, errorCode, cause }: NotWrittenOptions = {}) {
     super(message, { cause })
     this.isFenced = isFenced ?? false
+    this.isLate = isLate ?? false
     this.errorCode = errorCode
   }
 }
 
 type NotWrittenOptions = {
   readonly isFenced?: boolean
+  readonly isLate?: boolean
   readonly errorCode?: number | undefined
   readonly cause?: unknown
 }
@@ -82,8 +86,15 @@ const lost: ReadonlySet<number> = new Set([
   errorCodes.PRODUCER_FENCED,
 ])
 
-/** `sequences`: the sequence number of the next record of each topic. */
-type Holder = ProducerIdentity & { readonly sequences: Map<string, number> }
+/**
+ * `sequences`: the sequence number of the next record of each topic. `transactionMs`: how long a transaction
+ * may take. `untilMs`: until when the present one may, by `performance.now`.
+ */
+type Holder = ProducerIdentity & {
+  readonly sequences: Map<string, number>
+  readonly transactionMs: number
+  untilMs: number
+}
 
 /**
  * The right to write to a log of one partition. At most one process has it. Who takes the pen, and then reads
@@ -129,7 +140,7 @@ export class Pen {
       initProducerId(transactionalId, transactionMs),
     )
     if (errorCode !== errorCodes.NONE) throw refusal('the pen could not be taken', errorCode)
-    this.#holder = { producerId, producerEpoch, sequences: new Map() }
+    this.#holder = { producerId, producerEpoch, sequences: new Map(), transactionMs, untilMs: Infinity }
   }
 
   /**
@@ -177,6 +188,7 @@ export class Pen {
       },
     )
     if (errorCode !== errorCodes.NONE) throw refusal('the transaction could not begin', errorCode)
+    holder.untilMs = performance.now() + holder.transactionMs
     return holder
   }
 
@@ -191,7 +203,7 @@ export class Pen {
       return outcome.offset
     }
     const { reason, errorCode } = outcome
-    if (errorCode !== undefined) throw refusal(reason, errorCode)
+    if (errorCode !== undefined) throw refusal(reason, errorCode, holder)
     throw new NotWrittenError(reason)
   }
 
@@ -205,7 +217,8 @@ export class Pen {
       this.#holder = holder
       return
     }
-    if (isAnswered && lost.has(errorCode)) throw refusal('the transaction was not committed', errorCode)
+    if (isAnswered && lost.has(errorCode))
+      throw refusal('the transaction was not committed', errorCode, holder)
     // An earlier request, whose answer is missing, may have committed the transaction. A broker that takes a
     // pen away at the same time may also answer UNKNOWN_SERVER_ERROR (seen with Kafka 4.3).
     throw new UnknownOutcomeError(`the commit was answered with ${describeErrorCode(errorCode)}`)
@@ -252,10 +265,16 @@ export class Pen {
   }
 }
 
-function refusal(what: string, errorCode: number): NotWrittenError {
+function refusal(what: string, errorCode: number, holder?: Holder): NotWrittenError {
   const isFenced = lost.has(errorCode)
-  const reason = isFenced ? 'another process writes' : describeErrorCode(errorCode)
-  return new NotWrittenError(`${what}: ${reason}`, { isFenced, errorCode })
+  const isLate = isFenced && holder !== undefined && performance.now() > holder.untilMs
+  const seconds = (holder?.transactionMs ?? 0) / 1_000
+  const why = isLate ? `it took longer than ${seconds} s` : 'another process writes'
+  return new NotWrittenError(`${what}: ${isFenced ? why : describeErrorCode(errorCode)}`, {
+    isFenced,
+    isLate,
+    errorCode,
+  })
 }
 
 /** Splits records into batches that a topic takes. A record that is larger than a batch is alone in one. */

@@ -32,7 +32,10 @@ const announcedFrom: ReadonlyMap<number, number> = new Map([
   [apiKeys.createTopics, 3],
   [apiKeys.deleteTopics, 1],
   [21, 1], // DeleteRecords
+  [22, 1], // InitProducerId
   [23, 2], // OffsetForLeaderEpoch
+  [24, 1], // AddPartitionsToTxn
+  [26, 1], // EndTxn
   [32, 2], // DescribeConfigs
   [33, 1], // AlterConfigs
   [apiKeys.createPartitions, 1],

@@ -1,6 +1,7 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import isEqual from 'fast-deep-equal'
 import { Breath } from '../../async/breath.ts'
+import type { Pace } from '../../async/pace.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { CatalogChanges } from '../../catalog/changes.ts'
 import { type Fault, faultOf, formatFaults } from '../../catalog/fault.ts'
@@ -36,6 +37,13 @@ export type CatalogTopicOptions = {
   readonly role: KafkaRole
   /** The log that was in force last on this machine. */
   readonly known?: KnownLog | undefined
+  /**
+   * True: objects that can't be used are left out and told (`problem`). For commands that only show what
+   * there is.
+   */
+  readonly allowsUnusable?: boolean
+  /** How much of its time the process may spend on changes. `undefined`: all of it. */
+  readonly pace?: Pace | undefined
 }
 
 /** Called with each new catalog. */
@@ -71,7 +79,7 @@ export type CatalogTopic = {
   refused(): CatalogRefusal | undefined
   /** Returns why the topic isn't followed. `undefined` if it is. */
   trouble(): TopicTrouble | undefined
-  /** True while an object of the topic can't be used. */
+  /** True while an object of the topic can't be used, or is of a kind that this version doesn't know. */
   hasUnusable(): boolean
   /**
    * True while somebody else has overwritten records, which Kafka's compaction will delete from the topic.
@@ -138,7 +146,6 @@ export class FollowedTopic {
   #timer: NodeJS.Timeout | undefined
   #gatherMs: number = gather.leastMs
   #trouble: TopicTrouble | undefined
-  #unusableSinceMs = 0
   #unreadSinceMs = 0
 
   /** `copy`: what was loaded is the copy, because the topic can't be used now. */
@@ -162,7 +169,7 @@ export class FollowedTopic {
       this.#trouble = { kind: 'copy', sinceMs: Date.now(), problem: copy.problem, copy: copy.place }
     this.#tokens = tokensOf(loaded.log)
     this.#catalog = this.#entries.all(loaded.log)
-    this.#refuseUnusable()
+    if (options.allowsUnusable !== true) this.#refuseUnusable()
   }
 
   get current(): Catalog {
@@ -173,6 +180,11 @@ export class FollowedTopic {
     return this.#trouble
   }
 
+  /** Returns in words what is wrong with the topic now, whatever it is. `undefined` if all is well. */
+  get problem(): string | undefined {
+    return this.#problem()
+  }
+
   get #log(): CatalogLog {
     return this.#loaded.log
   }
@@ -181,7 +193,7 @@ export class FollowedTopic {
   #refuseUnusable(): void {
     const unusable = [...this.#entries.unusable]
     if (unusable.length === 0) return
-    const named = unusable.slice(0, mostNamed).map(([key, problem]) => `  ${key}: ${problem}`)
+    const named = unusable.slice(0, mostNamed).map(([key, { problem }]) => `  ${key}: ${problem}`)
     throw new StartError(
       [
         `The topic ${this.#topic} has ${unusable.length} objects that this process can not use. Update it, give it the keys, or set the objects anew:`,
@@ -207,7 +219,7 @@ export class FollowedTopic {
       revision: () => this.#log.head?.revision ?? 0,
       refused: () => this.#refused(),
       trouble: () => this.#trouble,
-      hasUnusable: () => this.#entries.unusable.size > 0,
+      hasUnusable: () => this.#entries.unusable.size > 0 || this.#log.unknown.length > 0,
       hasOverwritten: () => this.#log.overwritten.length > 0,
       problem: () => this.#problem(),
       unreadSinceMs: () => (this.#unread() === undefined ? undefined : this.#unreadSinceMs),
@@ -244,7 +256,7 @@ export class FollowedTopic {
    */
   async #takeAll(): Promise<void> {
     this.#isTaking = true
-    const breath = new Breath(pieceMs)
+    const breath = this.#breath()
     while (this.#inbox.length > 0) {
       for (const record of this.#inbox.splice(0)) {
         // After another leader was elected, records may be read again.
@@ -254,6 +266,10 @@ export class FollowedTopic {
     }
     this.#isTaking = false
     this.#tail?.setFull(false)
+  }
+
+  #breath(): Breath {
+    return new Breath(pieceMs, this.#options.pace)
   }
 
   #take(record: WholeRecord): void {
@@ -351,9 +367,11 @@ export class FollowedTopic {
   #problem(): string | undefined {
     if (this.#trouble !== undefined) return this.#trouble.problem
     const { faults = [] } = this.#refused() ?? {}
-    const { overwritten } = this.#log
+    const { overwritten, unknown } = this.#log
     const told = [
-      ...(faults.length === 0 ? [] : [formatFaults(faults)]),
+      ...(faults.length === 0 ? [] : [formatFaults(faults.slice(0, mostNamed))]),
+      ...(faults.length > mostNamed ? [`and ${faults.length - mostNamed} more`] : []),
+      ...(unknown.length === 0 ? [] : [unknownText(this.#topic, unknown)]),
       ...(overwritten.length === 0 ? [] : [overwrittenText(this.#topic, overwritten)]),
     ]
     return told.length === 0 ? undefined : told.join('\n')
@@ -373,15 +391,13 @@ export class FollowedTopic {
   }
 
   #unusable(): CatalogRefusal | undefined {
-    const faults: Fault[] = [...this.#entries.unusable].map(([key, problem]) =>
-      faultOf(key, 'can not be used', problem),
-    )
-    if (faults.length === 0) {
-      this.#unusableSinceMs = 0
-      return undefined
-    }
-    this.#unusableSinceMs ||= Date.now()
-    return { sinceMs: this.#unusableSinceMs, faults }
+    const { unusable } = this.#entries
+    if (unusable.size === 0) return undefined
+    const faults = [...unusable].map(([key, { problem, sinceMs }]): Fault => {
+      const since = new Date(sinceMs).toISOString()
+      return faultOf(key, `can not be used since ${since} (${problem})`, whatToDoWithUnusable)
+    })
+    return { sinceMs: Math.min(...[...unusable.values()].map(({ sinceMs }) => sinceMs)), faults }
   }
 
   #tellSoon(): void {
@@ -402,12 +418,13 @@ export class FollowedTopic {
     this.#news = []
     this.#isTelling = true
     let told = 0
+    const breath = this.#breath()
     try {
       while (told < news.length && !this.#stopping.signal.aborted) {
         const sets = firstSets(news, told)
         told += sets.length
-        await this.#tellOf(sets)
-        await nextTurn()
+        await this.#tellOf(sets, breath)
+        await breath.take()
       }
     } finally {
       this.#isTelling = false
@@ -421,10 +438,13 @@ export class FollowedTopic {
     }
   }
 
-  async #tellOf(sets: readonly ChangeSet[]): Promise<void> {
+  /** All steps share the breath, because together they may take no longer than one piece without a rest. */
+  async #tellOf(sets: readonly ChangeSet[], breath: Breath): Promise<void> {
     const before = this.#catalog
-    const catalog = await this.#entries.next(before, sets)
-    const changes = await differenceOf(before, catalog, sets)
+    const catalog = await this.#entries.next(before, sets, breath)
+    await breath.take()
+    const changes = await differenceOf(before, catalog, sets, breath)
+    await breath.take()
     if (this.#stopping.signal.aborted) return
     this.#catalog = catalog
     const by = [...new Set(sets.map(({ head }) => head.by))]
@@ -432,9 +452,19 @@ export class FollowedTopic {
   }
 }
 
+const whatToDoWithUnusable =
+  'what was in force before stays in force: update this process, give it the same keys (catalog.keysFile), or set the object anew'
+
+function unknownText(topic: string, keys: readonly string[]): string {
+  return `A later version of Sluice has written objects to the topic ${topic} that this one does not know, and does not use (${namesOf(keys)}). Update this process.`
+}
+
+function namesOf(keys: readonly string[]): string {
+  return [...keys.slice(0, mostNamed), ...(keys.length > mostNamed ? ['…'] : [])].join(', ')
+}
+
 function overwrittenText(topic: string, keys: readonly string[]): string {
-  const named = [...keys.slice(0, mostNamed), ...(keys.length > mostNamed ? ['…'] : [])].join(', ')
-  return `Somebody without the key has overwritten records of the topic ${topic} (${named}). What they were stays in force, until Kafka compacts the topic and a process starts. \`sluice catalog export > all.yaml\` and \`sluice catalog import all.yaml --repair\` write them again.`
+  return `Somebody without the key has overwritten records of the topic ${topic} (${namesOf(keys)}). What they were stays in force, until Kafka compacts the topic and a process starts. \`sluice catalog export > all.yaml\` and \`sluice catalog import all.yaml --repair\` write them again.`
 }
 
 /** The same records would be refused at each reading. */

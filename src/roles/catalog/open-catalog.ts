@@ -116,7 +116,10 @@ export async function readCatalog(config: Config, log: CatalogTopicLog, role: Ka
   return file.current()
 }
 
-/** Reads the present catalog, or the copy on this machine. `warnings`: why the catalog may be outdated. */
+/**
+ * Reads the present catalog, or the copy on this machine. `warnings`: why the catalog may be outdated, and
+ * what of it can't be used.
+ */
 export async function readCatalogOrCopy(
   config: Config,
   log: CatalogTopicLog,
@@ -124,9 +127,12 @@ export async function readCatalogOrCopy(
 ): Promise<{ readonly catalog: Catalog; readonly warnings: readonly string[] }> {
   if (config.catalog.source === 'file') return { catalog: await readCatalog(config, log, role), warnings: [] }
   const memory = new TopicMemory(config, log)
-  const read = await readOrCopy({ config, log, role, known: undefined, memory })
-  const { current, trouble } = read
-  if (trouble?.copy === undefined) return { catalog: current, warnings: [] }
+  const read = await readOrCopy({ config, log, role, known: undefined, memory, allowsUnusable: true })
+  const { current, trouble, problem } = read
+  if (trouble?.copy === undefined) {
+    const warnings = problem === undefined ? [] : [`What this command can not use of the catalog. ${problem}`]
+    return { catalog: current, warnings }
+  }
   const { version } = current
   const time = new Date(trouble.copy.writtenMs).toISOString()
   const warning = `Whether the catalog is the present one: it is that of the copy on this machine (${version}, ${time}). ${trouble.problem}`

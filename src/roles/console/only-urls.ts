@@ -1,4 +1,4 @@
-import { readHookUrl } from '../../catalog/hook-url.ts'
+import { hookIdOf } from '../../catalog/hook-patch.ts'
 import { listOf, recordOf } from '../../catalog/plain-data.ts'
 
 /**
@@ -13,17 +13,10 @@ export function onlyUrls(shown: Readonly<Record<string, unknown>>, body: unknown
   for (const hook of hooks.map(recordOf)) {
     const { id, url, ...more } = hook
     if (typeof url !== 'string' || Object.keys(more).length > 0 || urls.has(id)) return undefined
-    if (!present.some((one) => idOf(one) === id)) return undefined
+    if (!present.some((one) => hookIdOf(one) === id)) return undefined
     // A variable or what is kept of elsewhere may stand for a secret.
     if (url.includes('${')) return undefined
     urls.set(id, url)
   }
-  return { hooks: present.map((hook) => ({ ...hook, url: urls.get(idOf(hook)) ?? hook['url'] })) }
-}
-
-/** A hook without an id has one that is made from its URL. */
-function idOf({ id, url }: Readonly<Record<string, unknown>>): unknown {
-  if (id !== undefined || typeof url !== 'string') return id
-  const read = readHookUrl(url, {})
-  return read.ok ? read.id : undefined
+  return { hooks: present.map((hook) => ({ ...hook, url: urls.get(hookIdOf(hook)) ?? hook['url'] })) }
 }

@@ -47,9 +47,10 @@ export function isOlderThan(file: string, folders: readonly string[]): boolean {
 
 const notBuilt = 'This checkout has no console: run npm run build:console'
 
-function build(log: Log): Promise<boolean> {
+/** Builds the pages with a script. Resolves with true if that has succeeded. */
+export function build(log: Log, script = buildScript): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const child = spawn(process.execPath, [buildScript], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, [script], { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-2_000)))
   child.on('error', (error) => (said = error.message))

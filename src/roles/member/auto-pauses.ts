@@ -10,6 +10,7 @@ import {
   withChangedSince,
 } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
+import { DestinationCount, nextCatalog, stateCountsOf } from '../../catalog/next-catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import type { DestinationDefinition } from '../../delivery/endpoint.ts'
 import { hookContentsOf } from '../../delivery/hook-content.ts'
@@ -32,12 +33,6 @@ export type AutoPausesOptions = {
 }
 
 /**
- * `read` is the catalog as it was read. `catalog` is the catalog in force, which was made from `read`. `isOn`
- * is true if Sluice may pause at least one destination, and `undefined` until somebody asks.
- */
-type View = ChangedCatalog & { isOn: boolean | undefined }
-
-/**
  * Holds the destinations that Sluice has paused (`auto_paused`) and the hooks that are gone, and the catalog
  * without them. A process still sends to a paused destination until the process has read the record of the
  * pause.
@@ -49,20 +44,25 @@ export class AutoPauses implements PausesPort {
   #book = new PauseBook()
   /** The offset up to which this process has read the topic. */
   #readTo = 0
-  /** True if a record about pauses or gone hooks was read after the last reading ended. */
-  #isNew = false
-  /** A text that stands for the destinations that are paused. */
-  #pausedText = ''
+  /**
+   * The destinations whose pauses or gone hooks the records name that were read after the last reading ended.
+   * `undefined`: any destination may be concerned.
+   */
+  #named: Set<string> | undefined = new Set()
   readonly #listeners = new Listeners<[]>()
   /**
-   * The destinations that have lost some hooks, so that each keeps its object and what was learned about it.
+   * What is left of destinations that are paused or have lost hooks, so that each keeps its object and what
+   * was learned about it.
    */
-  readonly #left = new WeakMap<Destination, { readonly goneHooks: string; readonly left: Destination }>()
-  #view: View | undefined
+  readonly #left = new WeakMap<Destination, { readonly why: string; readonly left: Destination }>()
+  #view: ChangedCatalog | undefined
+  /** Counts the destinations that Sluice may pause. */
+  readonly #thatMayPause: DestinationCount
 
   constructor(options: AutoPausesOptions) {
     this.#options = options
     this.#terms = autoPauseTermsOf(options.config)
+    this.#thatMayPause = new DestinationCount((destination) => autoPauseMsOf(destination, this.#terms) > 0)
     this.gone = new GoneHooks({ log: options.log, now: Date.now })
     options.file.onChange(() => this.#listeners.tell())
   }
@@ -93,11 +93,9 @@ export class AutoPauses implements PausesPort {
   isOn(): boolean {
     // A pause must be ended even if no destination can be paused any more. Otherwise it would apply again
     // later.
-    const view = this.#current()
-    view.isOn ??= [...view.read.destinations.values()].some(
-      (destination) => autoPauseMsOf(destination, this.#terms) > 0,
+    return (
+      this.#thatMayPause.in(this.whole) > 0 || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
     )
-    return view.isOn || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
   }
 
   situation(): Omit<PauseSituation, 'nowMs'> {
@@ -117,24 +115,26 @@ export class AutoPauses implements PausesPort {
     this.#readTo = offset + 1
     const record = decodePauseRecord(key, value)
     if (record === undefined) return
-    this.#isNew = true
     if (record.kind === 'gone') this.#book.takeGone(record.record, offset)
     else this.#book.take(record.record, { offset, seenMs: timestampMs })
+    // A failure clock pauses nothing, and there may be thousands of them.
+    const isClock = record.kind === 'pause' && record.record.kind === 'clock'
+    if (!isClock) this.#named?.add(record.record.destinationId)
   }
 
   /** Puts into force what the records of a reading say. */
   taken(): void {
     this.gone.take(this.#book)
-    if (!this.#isNew) return
-    this.#isNew = false
-    this.#changed()
+    const named = this.#named
+    this.#named = new Set()
+    if (named === undefined || named.size > 0) this.#changed(named)
   }
 
   /** Forgets what was read, because the topic has another log. */
   reset(): void {
     this.#book = new PauseBook()
     this.#readTo = 0
-    this.#isNew = true
+    this.#named = undefined
   }
 
   /**
@@ -146,41 +146,70 @@ export class AutoPauses implements PausesPort {
     if (destination === undefined || !mayBeGone(destination, this.#terms)) return false
     const content = hookContentsOf(definition).get(hookId)
     if (hookContentsOf(destination).get(hookId) !== content) return false
-    if (this.gone.add(definition, hookId, { lastOutcome, readTo: this.#readTo })) this.#changed()
+    if (this.gone.add(definition, hookId, { lastOutcome, readTo: this.#readTo }))
+      this.#changed(new Set([definition.id]))
     return true
   }
 
-  #changed(): void {
+  /**
+   * Puts into force what is said of destinations now. `named`: those that may be concerned. `undefined`: any
+   * may be.
+   */
+  #changed(named: ReadonlySet<string> | undefined): void {
     const before = this.#view?.catalog
-    const { catalog } = this.#current({ isOther: true })
-    const paused = [...catalog.destinations.values()].flatMap(({ id, state }) =>
-      state === 'auto_paused' ? [id] : [],
-    )
-    const text = JSON.stringify(paused)
-    if (text !== this.#pausedText)
-      this.#options.log.info({ destinations: paused }, 'other destinations are paused than before')
-    this.#pausedText = text
-    if (catalog !== before) this.#listeners.tell()
+    if (named === undefined) this.#view = undefined
+    const { catalog } = named === undefined ? this.#current() : this.#renewed(named)
+    if (catalog === before) return
+    this.#tellPauses(before, catalog, named ?? catalog.destinations.keys())
+    this.#listeners.tell()
   }
 
-  /** `isOther`: the pauses or the gone hooks are other ones than before. */
-  #current({ isOther = false } = {}): View {
+  #tellPauses(before: Catalog | undefined, now: Catalog, ids: Iterable<string>): void {
+    const paused: string[] = []
+    const resumed: string[] = []
+    for (const id of ids) {
+      const [was, is] = [before, now].map((catalog) => catalog?.destinations.get(id)?.state === 'auto_paused')
+      if (is === true && was !== true) paused.push(id)
+      if (was === true && is !== true) resumed.push(id)
+    }
+    if (paused.length + resumed.length === 0) return
+    const count = stateCountsOf(now).auto_paused
+    this.#options.log.info({ paused, resumed, count }, 'other destinations are paused than before')
+  }
+
+  #current(): ChangedCatalog {
     const read = this.#options.file.current()
-    const earlier = isOther ? undefined : this.#view
+    const earlier = this.#view
     if (earlier?.read === read) return earlier
     const catalog = withChangedSince(earlier, read, (destination) => this.#restrained(destination))
-    this.#view = { read, catalog, isOn: undefined }
+    this.#view = { read, catalog }
+    return this.#view
+  }
+
+  /** Makes the present view anew for some destinations. The cost depends on how many these are. */
+  #renewed(ids: ReadonlySet<string>): ChangedCatalog {
+    const view = this.#current()
+    const { read, catalog } = view
+    const destinations = new Map<string, Destination>()
+    for (const id of ids) {
+      const destination = read.destinations.get(id)
+      const left = destination && this.#restrained(destination)
+      if (left !== undefined && left !== catalog.destinations.get(id)) destinations.set(id, left)
+    }
+    if (destinations.size === 0) return view
+    const next = nextCatalog(catalog, { sources: new Map(), destinations }, read.version)
+    this.#view = { read, catalog: next }
     return this.#view
   }
 
   #restrained(destination: Destination): Destination {
     const goneHooks = this.#goneOf(destination)
     const left = restrained(destination, { isPaused: this.#isPaused(destination), goneHooks })
-    if (left === destination || left.state !== 'on') return left
-    const text = JSON.stringify(goneHooks)
+    if (left === destination) return left
+    const why = left.state === 'on' ? JSON.stringify(goneHooks) : left.state
     const known = this.#left.get(destination)
-    if (known?.goneHooks === text) return known.left
-    this.#left.set(destination, { goneHooks: text, left })
+    if (known?.why === why) return known.left
+    this.#left.set(destination, { why, left })
     return left
   }
 

@@ -12,7 +12,7 @@ import type { HistoryChange } from '../../catalog-log/history.ts'
 import type { ListedChange } from '../../catalog-log/history-reading.ts'
 import type { Edit } from '../../catalog-log/judge.ts'
 import type { CatalogLog } from '../../catalog-log/log.ts'
-import { keyOf } from '../../catalog-log/names.ts'
+import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
 import { SealError } from '../../catalog-log/seal.ts'
 import { type OpenedDesk, refusalText } from './catalog-desk.ts'
 
@@ -142,17 +142,24 @@ export function shownFields(
   how: { readonly showsUrls: boolean },
 ): readonly FieldDifference[] {
   const { name, before, after } = difference
-  const shown = (stored: Definition | undefined): Definition | undefined => {
-    if (stored === undefined) return undefined
-    try {
-      return definitions.shown(name, stored, how)
-    } catch (error) {
-      // The path of a URL is sealed with a key that was removed since.
-      if (error instanceof SealError) return definitions.shown(name, stored, { showsUrls: false })
-      throw error
-    }
-  }
+  const shown = (stored: Definition | undefined) => stored && shownAnyway(definitions, name, stored, how)
   return fieldDifferences(shown(before), shown(after))
+}
+
+/** Shows a definition as `Definitions` does. If a URL can't be opened, its path isn't shown. */
+export function shownAnyway(
+  definitions: Definitions,
+  name: ObjectName,
+  stored: Definition,
+  how: { readonly showsUrls: boolean },
+): Definition {
+  try {
+    return definitions.shown(name, stored, how)
+  } catch (error) {
+    // The path of a URL is sealed with a key that was removed since.
+    if (error instanceof SealError) return definitions.shown(name, stored, { showsUrls: false })
+    throw error
+  }
 }
 
 /** Returns a change of the history as the HTTP API and `--json` show it. */
@@ -180,11 +187,20 @@ export function wholeChangeData(
   return {
     ...aboutData(change),
     count: change.objects.length,
-    objects: objects.map((difference) => ({
-      object: keyOf(difference.name),
-      what: madeOf(difference),
-      fields: fieldsData(shownFields(definitions, difference, how)),
-    })),
+    objects: objects.map((difference) => objectData(definitions, difference, how)),
+  }
+}
+
+/** Returns what a change makes of an object, with the fields that differ. */
+export function objectData(
+  definitions: Definitions,
+  difference: ObjectDifference,
+  how: { readonly showsUrls: boolean },
+) {
+  return {
+    object: keyOf(difference.name),
+    what: madeOf(difference),
+    fields: fieldsData(shownFields(definitions, difference, how)),
   }
 }
 

@@ -7,7 +7,7 @@ import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { refuseUnfitBroker } from './broker-check.ts'
 import { unknownPlaces } from './broker-names.ts'
 import { kafkaSettings } from './settings.ts'
-import { StartError, inTime } from './start-error.ts'
+import { StartError } from './start-error.ts'
 import { type AdvertisedPlace, reach } from '../../kafka/cluster/with-admin.ts'
 
 type Log = Parameters<typeof createKafka>[1]
@@ -39,7 +39,8 @@ export async function openKafka(
   const impatient = clientOf(settings, log, 'impatient', troubles)
   let places: readonly AdvertisedPlace[]
   try {
-    places = await inTime(reach(impatient), withinMs, () => problem(`no answer within ${withinMs / 1000} s`))
+    const late = (): Error => new StartError(problem(`no answer within ${withinMs / 1000} s`))
+    places = await reach(impatient, { withinMs, late })
   } catch (cause) {
     if (!isOfKafka(cause)) throw cause
     if (isProtocolError(cause, unknownMechanism)) troubles.take(mechanismAdvice(settings))

@@ -103,7 +103,7 @@ test('an object is made, read, changed under its ETag, and removed; each change 
   expect(faulty.status).toBe(422)
   expect(faulty.text).toContain('names the source')
   const literal = await call('PATCH', path, {
-    body: { hooks: [{ url: '${CATALOG_HOOK}' }] },
+    body: { hooks: [{ url: '${CATALOG_HOOK}', headers: null }] },
     headers: { 'if-match': patched.etag },
   })
   expect(literal.status).toBe(422)
@@ -160,7 +160,12 @@ test('a change is listed, shown with its fields and undone; what came since has 
   expect((await call('POST', `/v1/catalog/history/${second}/undo`, { token: tokens.operate })).status).toBe(
     403,
   )
-  expect((await undo(second, '?dryRun=true')).json).toMatchObject({ count: 1 })
+  const coming = await undo(second, '?dryRun=true')
+  const ofState = { field: 'state', before: 'paused', after: null }
+  expect(coming.json).toMatchObject({
+    count: 1,
+    objects: [{ object: 'destination/erp', what: 'changed', fields: expect.arrayContaining([ofState]) }],
+  })
   expect((await call('GET', path)).etag).toBe(patched.etag)
   const undone = await undo(second)
   expect(undone.json).toMatchObject({
@@ -177,6 +182,46 @@ test('a change is listed, shown with its fields and undone; what came since has 
     { detail: `undoes ${first}: - destination/erp` },
     { detail: `undoes ${second}: ~ destination/erp` },
   ])
+})
+
+test('a patch of a hook that says nothing of its headers and login is refused, and says how to keep or remove them', async () => {
+  const path = '/v1/destinations/patched'
+  const main = {
+    id: 'main',
+    url: 'https://example.com/p',
+    headers: { 'X-Team': 's3cr3tTEAM' },
+    login: { kind: 'basic', username: 'sluice', password: 's3cr3tLOGIN' },
+  }
+  const made = await call('PUT', path, { body: { sources: [], hooks: [main] }, headers: isNew })
+  expect(made.json).toMatchObject({ what: 'created', removed: [] })
+  const patch = (hooks: readonly object[], { etag }: Answer, query = '') =>
+    call('PATCH', `${path}${query}`, { body: { hooks }, headers: { 'if-match': etag } })
+  const moved = { id: 'main', url: 'https://example.com/moved' }
+  for (const query of ['', '?dryRun=true']) {
+    const refused = await patch([moved], made, query)
+    expect(refused.status).toBe(422)
+    expect(refused.text).toContain(
+      'hooks[0]: takes the place of the hook main, and does not say what becomes of its headers, login; send each of them as GET shows it to keep it, or null to remove it',
+    )
+  }
+  const shown = await call('GET', path)
+  expect(shown.etag).toBe(made.etag)
+  const [hook] = Object(shown.json['destination']).hooks
+  const kept = await patch([{ ...hook, ...moved }], made)
+  expect(kept).toMatchObject({ status: 200, json: { what: 'changed', removed: [] } })
+  const foreign = await patch([{ ...hook, ...moved, url: 'https://example.org/' }], kept)
+  expect(foreign.status).toBe(422)
+  expect(foreign.text).toContain('keeps a value that was set for another field or host')
+  const bare = [{ ...moved, headers: { ...hook.headers }, login: null }]
+  const judged = await patch(bare, kept, '?dryRun=true')
+  expect(judged.json).toMatchObject({ what: 'changed', removed: ['hooks[0].login'] })
+  expect((await call('GET', path)).etag).toBe(kept.etag)
+  expect((await patch(bare, kept)).json).toMatchObject({ removed: ['hooks[0].login'] })
+  const present = await call('GET', path)
+  expect(present.json['destination']).toMatchObject({ hooks: [{ ...moved, headers: hook.headers }] })
+  expect(present.text).not.toContain('login')
+  const put = { body: { sources: [], hooks: [moved] }, headers: { 'if-match': present.etag } }
+  expect((await call('PUT', path, put)).json).toMatchObject({ removed: ['hooks[0].headers'] })
 })
 
 test('a secret is rotated: the answer has the new one, and nothing else ever has', async () => {

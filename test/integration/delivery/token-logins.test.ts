@@ -210,6 +210,19 @@ describe('a token endpoint that gives no token', () => {
     expect(login.problem).toBe(`${server.receiver.origin}: status 400 invalid_client not [redacted] [2J`)
   })
 
+  test('and repeats a form, does not make the secret in it public, however the form spells it', async () => {
+    const { server, login } = await scene({ login: { clientSecret: 'se cret +1', clientAuth: 'post' } })
+    const error = {
+      error: 'invalid_client',
+      error_description: 'client_secret=se+cret+%2B1 or se%20cret%20%2b1',
+    }
+    server.instead = answer(400, {}, JSON.stringify(error))
+    await login.wait()
+    expect(login.problem).toBe(
+      `${server.receiver.origin}: status 400 invalid_client client_secret=[redacted] or [redacted]`,
+    )
+  })
+
   test('and recovers, is asked again', async () => {
     const { server, login, post } = await scene()
     server.instead = answer(500)

@@ -205,6 +205,15 @@ test('an export that was edited or cut off, or is of another installation, is re
   expect(problemOf('sources: []')).toContain('no sealed export')
 })
 
+test('a change that Kafka has ended because a quota slows it down is made again, with more time', async () => {
+  const taken: (number | undefined)[] = []
+  const late = new NotWrittenError('it took longer than 10 s', { isFenced: true, isLate: true })
+  const desk = deskOf([late, late], [], catalogKeys(), (transactionMs) => taken.push(transactionMs))
+  expect(await desk.change({ edits: [source('s1', 'x')], by: 'ann' })).toMatchObject({ ok: true })
+  expect(await desk.change({ edits: [source('s2', 'x')], by: 'ann' })).toMatchObject({ ok: true })
+  expect(taken).toEqual([40_000, 160_000, 10_000])
+})
+
 test('a change of very many objects takes the pen for longer, and the next one as usual again', async () => {
   const taken: (number | undefined)[] = []
   const desk = deskOf([], [], catalogKeys(), (transactionMs) => taken.push(transactionMs))

@@ -71,6 +71,9 @@ function warningsOf(settings: Readonly<Record<string, string>>): readonly string
 test('a password or a token in the clear is warned of', () => {
   const plain = { SASL_MECHANISM: 'plain', SASL_USERNAME: 'u', SASL_PASSWORD: 'p' }
   expect(warningsOf(plain)).toEqual([expect.stringContaining('SLUICE_KAFKA_SSL=true')])
+  expect(warningsOf(plain)).toEqual([
+    expect.stringContaining('goes to the brokers in the clear, where everybody on the way can read it'),
+  ])
   expect(warningsOf(oauth)).toEqual([expect.stringContaining('the token')])
   expect(warningsOf({ ...plain, SSL: 'true' })).toEqual([])
   expect(warningsOf({ ...plain, SASL_MECHANISM: 'scram-sha-256' })).toEqual([])

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { differenceOf, mergePatchOf } from '../../../src/console/data/difference.ts'
-import { draftHookOf, hookOf, urlPatchOf } from '../../../src/console/editor/draft-hook.ts'
+import { draftHookOf, hookOf, patchHooksOf, urlPatchOf } from '../../../src/console/editor/draft-hook.ts'
 import { destinationOf, draftOf, noDestination } from '../../../src/console/editor/draft.ts'
 import { faultPlace } from '../../../src/console/editor/fault-in.ts'
 import { keptSince } from '../../../src/console/editor/kept.ts'
@@ -160,6 +160,17 @@ describe('the form of a destination', () => {
       hooks: [{ id: 'a1b2', url: 'https://a.example.com/v2' }],
     })
     expect(urlPatchOf(before, before, [])).toEqual({ hooks: [] })
+  })
+
+  test('says of each field of a URL that is removed that it is', () => {
+    const [main, other] = whole.hooks
+    const { login, tls, ...left } = { ...main, headers: { 'X-A': '2' } }
+    expect([login, tls].every((field) => field !== undefined)).toBe(true)
+    expect(patchHooksOf(whole.hooks, [{ ...left, url: main?.url ?? '' }])).toEqual([
+      { ...left, headers: { 'X-Key': null, 'X-A': '2' }, login: null, tls: null },
+    ])
+    const same = other === undefined ? [] : [other]
+    expect(patchHooksOf(same, same)).toEqual(same)
   })
 
   test.each([

@@ -24,6 +24,7 @@ test('a file of certificates that is emptied or cut off is told, and the content
   writeFileSync(path, '')
   expect(file.read()).toBe(both)
   expect(kept).toHaveLength(2)
+  expect(kept[1]).toMatch(/: the content read before stays in force$/)
   writeFileSync(path, second)
   expect(file.read()).toBe(second)
 })

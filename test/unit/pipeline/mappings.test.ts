@@ -91,6 +91,19 @@ test('a message that has only waited is sent by the mapping of its first try', a
   expect(after.bodies()).toEqual(['{"other":"u1"}'])
 })
 
+test('messages that no mapping is for use nothing of the rate limit', async () => {
+  const all = stageWith([{ condition: 'event == "Bought"', body: 1 }], {
+    rateLimit: { perSecond: 0.01, burst: 1 },
+  })
+  for (let index = 0; index < 20; index++) accept(all, { event: 'Seen', messageId: `seen-${index}` })
+  accept(all)
+  await all.settle()
+  expect(all.bodies()).toEqual(['1'])
+  accept(all, { messageId: 'm2' })
+  await all.settle()
+  expect(all.bodies()).toEqual(['1'])
+})
+
 test('values of audiences and deletes are made by a mapping, and sent as they are if none is for them', async () => {
   const all = stageWith([{ condition: 'type == "identify"', body: { who: { '@path': '$.userId' } } }])
   all.identify('{"type":"identify","userId":"u2"}')

@@ -30,6 +30,8 @@ test('a token that another one of the same length replaces is valid no more, wha
   expect(findToken(tokens.current(), old.token)).toBeUndefined()
 })
 
+const emptied = 'the token file has no tokens: every request is refused'
+
 test('a change of the token file is logged as a difference, and an emptied file counts from its second look', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-tokens-'))
   const file = join(folder, 'tokens')
@@ -38,16 +40,22 @@ test('a change of the token file is logged as a difference, and an emptied file 
   const read = readConfig({ env: { SLUICE_ADMIN_TOKENS_FILE: file } })
   if (!read.ok) throw new Error(read.message)
   const lines: object[] = []
-  const take = (line: object) => void lines.push(line)
+  const take = (line: object, text?: string): void => void lines.push({ ...line, text })
   const tokens = await openTokens(read.config, { info: take, error: take })
   onTestFinished(async () => {
     await tokens.stop()
     await rm(folder, { recursive: true })
   })
   await writeFile(file, `${ann.line}\n`)
-  await vi.waitFor(() => expect(lines).toMatchObject([{ tokens: 1, changes: ['-bob operate'] }]), 10_000)
+  await vi.waitFor(
+    () =>
+      expect(lines).toMatchObject([
+        { tokens: 1, changes: ['-bob operate'], text: 'the token file has changed' },
+      ]),
+    10_000,
+  )
   await writeFile(file, '')
-  await vi.waitFor(() => expect(lines[1]).toMatchObject({ changes: ['-ann read'] }), 10_000)
+  await vi.waitFor(() => expect(lines[1]).toMatchObject({ changes: ['-ann read'], text: emptied }), 10_000)
   expect(tokens.current()).toEqual([])
   expect(JSON.stringify(lines)).not.toMatch(/[0-9a-f]{64}/)
 })

@@ -196,6 +196,12 @@ describe('a registry that can not be asked', () => {
     }
   })
 
+  test('is not asked before the time that it asks for, which is a minute at most', async () => {
+    const scene = new Scene({ ...failed, afterMs: 20_000 }, { ...failed, afterMs: 3_600_000 }, found)
+    expect(await scene.decode()).toMatchObject({ ok: true })
+    expect(scene.pausesMs).toEqual([20_000, 60_000])
+  })
+
   test('is reported once, and once when no schema is missing any more', async () => {
     const scene = new Scene(failed, failed, found)
     await scene.decode()

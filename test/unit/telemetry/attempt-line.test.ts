@@ -105,6 +105,19 @@ test('a failing attempt says which host failed, without the path, which may have
   expect(lines[0]).not.toContain('key=1')
 })
 
+test('an attempt without an answer says why', () => {
+  const { log, lines } = listen()
+  const attempts = createAttemptLog({ log, logAttempts: true, timeoutMs: 5_000 })
+  const verdict = { kind: 'retry', afterMs: 0 } as const
+  const outcomes = [{ kind: 'timeout' }, { kind: 'proxy', code: 'ECONNREFUSED', isDown: true }] as const
+  for (const outcome of outcomes)
+    attempts.add(delivery, { hookId: 'main', outcome, verdict, mayHaveArrived: false }, 1)
+  expect(lines.map((line) => withoutTime(line))).toMatchObject([
+    { level: 'error', msg: expect.stringMatching(/^timeout: no response within \d+ ms$/) },
+    { level: 'warn', msg: 'the proxy failed: no request was sent' },
+  ])
+})
+
 test('a kept answer is not logged', () => {
   const { log, lines } = listen()
   const body = Buffer.from('no such user: ann@example.com')

@@ -27,7 +27,10 @@ test('an examination writes a profile of the CPU and one of the heap, and says w
   ).toEqual(['cpuprofile', 'heapprofile'])
   const texts = files.map((file) => readFileSync(join(folder, file), 'utf8'))
   expect(texts.map((text) => Object.keys(JSON.parse(text)).length > 0)).toEqual([true, true])
-  expect(lines.at(-1)?.['files']).toHaveLength(2)
+  expect(lines.at(-1)).toMatchObject({
+    files: [expect.any(String), expect.any(String)],
+    msg: 'the profiles are written: open them in the developer tools of Chromium',
+  })
 })
 
 test('the level of the log is debug meanwhile, and as before afterwards', async () => {

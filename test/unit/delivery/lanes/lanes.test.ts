@@ -116,6 +116,20 @@ describe('lanes', () => {
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(199)
   })
 
+  test('a delivery for which nothing is sent after all uses nothing of the rate limit', () => {
+    const sent: string[] = []
+    const { lanes } = setup({
+      start(parcel) {
+        if (parcel.name === 'nothing') lanes.sentNothing(parcel)
+        else sent.push(parcel.name)
+      },
+    })
+    const laneRate = { perSecond: 0.01, burst: 1 }
+    for (const name of ['nothing', 'nothing', 'first', 'second'])
+      lanes.offer(new Parcel('a', name, { laneRate }))
+    expect(sent).toEqual(['first'])
+  })
+
   test('a lane that has sent its burst and run empty does not begin with a new one', () => {
     const { lanes, started } = setup()
     const laneRate = { perSecond: 1, burst: 2 }

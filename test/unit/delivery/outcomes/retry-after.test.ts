@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { parseRetryAfter } from '../../../../src/delivery/outcomes/retry-after.ts'
+import { parseRetryAfter } from '../../../../src/http/retry-after.ts'
 
 const nowMs = Date.UTC(1994, 10, 6, 8, 48, 37)
 const minuteMs = 60_000

@@ -108,3 +108,22 @@ describe('a source over its rate whose key is only in a body in gzip', () => {
     expect(sent).toBeGreaterThan(20)
   })
 })
+
+test('in a dense body, a message that has no room for what it has is left out unread, and its neighbours are taken', async () => {
+  const answers = trackingOf({ sources: [free], ackTimeoutMs: 50, bufferBytes: 2 ** 30 })
+  const tooLarge = { type: 'track', userId: 'u', event: 'E', properties: { text: 'x'.repeat(200_000) } }
+  const page = { type: 'page', userId: 'u', messageId: 'small' }
+  const batch = [page, tooLarge, 'y'.repeat(150_000), { ...page, messageId: 'last' }]
+  const answer = await answers.handle('batch', gzipSync(JSON.stringify({ batch })), 'Bearer FREE', client)
+  expect([answer.status, JSON.parse(answer.body)]).toEqual([
+    200,
+    {
+      success: true,
+      rejected: [
+        { index: 1, reason: 'message_too_large' },
+        { index: 2, reason: 'message_too_large' },
+      ],
+      rejectedCount: 2,
+    },
+  ])
+})

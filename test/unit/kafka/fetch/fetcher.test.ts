@@ -26,6 +26,7 @@ test('the trouble of a paused partition ends when the partition has a leader aga
   view.lead(undefined)
   await vi.advanceTimersByTimeAsync(10_000)
   expect(handle.trouble).toContain('no leader')
+  expect(told).toEqual(['a partition can not be read: it waits, and is tried again; the others go on'])
   view.lead(1)
   await vi.advanceTimersByTimeAsync(1_000)
   expect(handle.trouble).toBeUndefined()

@@ -10,15 +10,21 @@ import { UnitTenures } from '../../../../src/kafka/group/unit-tenures.ts'
 import { until } from '../../../support/until.ts'
 import { leaderOf, nothing, viewOf } from '../scripted-kafka.ts'
 
-const log = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 const subscription = { topic: 'memberships', waitMs: 0, needsState: true }
 
-/** A member that begins the partition memberships/0. `answers` and `commit` may hold this up. */
+/**
+ * A member that begins the partition memberships/0. `answers` and `commit` may hold this up. So may `readStored`, which
+ * is called before the commits are read.
+ */
 function member({
   answers = nothing,
   commit = nothing,
-}: Partial<Record<'answers' | 'commit', () => Promise<void>>>) {
+  readStored = nothing,
+}: Partial<Record<'answers' | 'commit' | 'readStored', () => Promise<void>>>) {
   const begun: Partition[] = []
+  const told: string[] = []
+  const tell = (_fields: object, message: string): void => void told.push(message)
+  const log = { debug: () => undefined, info: tell, warn: tell, error: tell }
   const view = viewOf(leaderOf({ topic: 'memberships', partition: 0, errorCode: 0, end: 100 }, answers))
   const fetcher = createFetcher({ view, longestWaitMs: () => 250, log })
   onTestFinished(() => void fetcher.stop())
@@ -41,7 +47,10 @@ function member({
     isStopping: () => false,
     isBusyHere: () => false,
     readClaims: async () => [],
-    readStored: async (partitions) => partitions.map(() => ({ offset: 10, metadata: null })),
+    async readStored(partitions) {
+      await readStored()
+      return partitions.map(() => ({ offset: 10, metadata: null }))
+    },
     commit: async (_news: readonly News[]) => {
       await commit()
       return new Set()
@@ -74,8 +83,29 @@ function member({
     beginning.takeOver([fresh])
     return fresh
   }
-  return { begun, owned, beginning, renew }
+  return { begun, owned, beginning, renew, view, told }
 }
+
+test('what keeps a partition from beginning is told and tried again, until it begins', async () => {
+  const outcomes = ['failed', 'read', 'failed']
+  const { begun, owned, beginning, view, told } = member({
+    async readStored() {
+      if (outcomes.shift() === 'failed') throw new Error('the coordinator does not answer')
+    },
+  })
+  view.lead(undefined)
+  const partition = owned.add('memberships', 0)
+  beginning.takeOver([partition])
+  await until('it waits for a leader', () => told.length === 3)
+  expect(begun).toEqual([])
+  view.lead(0)
+  await until('it begins', () => begun.length > 0)
+  expect(told).toEqual([
+    'taking over partitions failed, trying again',
+    'taking over the partitions of a unit failed, trying again',
+    'a partition can not be read yet, trying again',
+  ])
+})
 
 test.each(['answers', 'commit'] as const)(
   'a partition that starts again while it begins (%s) begins only as the new one',

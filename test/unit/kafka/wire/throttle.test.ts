@@ -1,7 +1,18 @@
 import { expect, test } from 'vitest'
 import { createKafka } from '../../../../src/kafka/cluster/client.ts'
 import { notesOf } from '../../../../src/kafka/cluster/client-notes.ts'
+import { withoutSession } from '../../../../src/kafka/fetch/fetch-session.ts'
+import { fetchRequest } from '../../../../src/kafka/wire/fetch-message.ts'
+import { findCoordinator } from '../../../../src/kafka/wire/group-messages.ts'
+import { metadataRequest } from '../../../../src/kafka/wire/metadata-request.ts'
+import { epochEndRequest, listOffsetsRequest } from '../../../../src/kafka/wire/offset-requests.ts'
 import { announcedThrottleMs, noteThrottle, throttledSeconds } from '../../../../src/kafka/wire/throttle.ts'
+import {
+  addPartitionsToTxn,
+  commitTxn,
+  initProducerId,
+} from '../../../../src/kafka/wire/transaction-messages.ts'
+import type { WireRequest } from '../../../../src/kafka/wire/wire-request.ts'
 
 function int32(value: number): Buffer {
   const bytes = Buffer.alloc(4)
@@ -36,6 +47,33 @@ test.each([
 ])('the throttle is found in the answer to $what', ({ apiKey, apiVersion, answer, ms }) => {
   expect(announcedThrottleMs({ apiKey, apiVersion }, Buffer.concat(answer))).toBe(ms)
 })
+
+const identity = { producerId: 1n, producerEpoch: 0 }
+
+test.each<WireRequest<unknown>>([
+  metadataRequest(['events']),
+  fetchRequest({
+    ...withoutSession,
+    maxWaitMs: 1,
+    minBytes: 1,
+    maxBytes: 1,
+    maxBytesPerPartition: 1,
+    positions: [],
+  }),
+  listOffsetsRequest([], 'end'),
+  epochEndRequest([]),
+  findCoordinator('sluice'),
+  initProducerId('sluice', 1_000),
+  addPartitionsToTxn('sluice', identity, []),
+  commitTxn('sluice', identity),
+])(
+  'the throttle is found in the newest answer to $apiName',
+  ({ apiKey, highest, flexibleFrom = Infinity }) => {
+    const tags = Buffer.alloc(highest >= flexibleFrom ? 1 : 0)
+    const answer = Buffer.concat([tags, int32(700), rest])
+    expect(announcedThrottleMs({ apiKey, apiVersion: highest }, answer)).toBe(700)
+  },
+)
 
 test('throttles are added up by broker and request, and each kind is logged at most once a minute', () => {
   const lines: string[] = []

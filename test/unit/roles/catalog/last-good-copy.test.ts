@@ -97,3 +97,14 @@ test('while Kafka is away, a start uses the last good copy, and says so with the
   expect([...read.destinations.keys()]).toEqual(['crm'])
   expect(warnings).toEqual([expect.stringContaining('the copy on this machine (r7, ')])
 })
+
+test('a copy that can not be kept is told once, with the way out', async () => {
+  const { config, log, lines, logger } = await machine()
+  const memory = new TopicMemory({ ...config, state: { ...config.state, folder: '/dev/null/none' } }, logger)
+  memory.begin(() => ({ log, topicId: 'id-1' }))
+  await memory.stop()
+  await memory.read()
+  expect(lines.map(({ msg }) => msg)).toEqual([
+    'the copy of the catalog can not be kept or read: while its topic can not be read, a restart fails (SLUICE_STATE_FOLDER)',
+  ])
+})

@@ -1,8 +1,8 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { CatalogFile } from '../../../../src/catalog/file/file.ts'
 import { readConfig } from '../../../../src/config/read.ts'
 import { openCatalog } from '../../../../src/roles/catalog/open-catalog.ts'
@@ -60,4 +60,32 @@ test('the metric of a refused file is 0 again when a file that was gone is back 
   await vi.waitFor(async () => expect(await shown()).toBe('1'), atMost)
   await edit(whole)
   await vi.waitFor(async () => expect(await shown()).toBe('0'), atMost)
+})
+
+test('faulty files of a folder are told at the start, with what becomes of their destinations, and later', async () => {
+  const parts = join(folder, 'parts')
+  await mkdir(parts)
+  await writeFile(join(parts, 'sources.yaml'), 'sources: [{ id: shop }]\n')
+  await writeFile(join(parts, 'crm.yaml'), 'id: crm\nsources: [shop]\nhooks: [{ url: ftp://crm.example/ }]\n')
+  const read = readConfig({ env: { SLUICE_CATALOG_FILE: parts } })
+  if (!read.ok) throw new Error(read.message)
+  const told: string[] = []
+  const write = (text: string): void => {
+    const { msg }: { msg: string } = JSON.parse(text)
+    told.push(msg)
+  }
+  const log = pino({}, { write })
+  const opened = await openCatalog({ role: 'worker', config: read.config, metrics, log })
+  onTestFinished(() => opened.stop())
+  expect(told).toContain(
+    'files of the catalog have faults: until they are mended, their destinations are paused, and messages for them wait',
+  )
+  await writeFile(join(parts, 'erp.yaml'), 'id: erp\nsources: [shop]\nhooks: []\n')
+  await vi.waitFor(
+    () =>
+      expect(told).toContain(
+        'files of the catalog have faults: what they said before stays in force, and all others are used',
+      ),
+    atMost,
+  )
 })

@@ -187,5 +187,11 @@ test('a picture that can not be read any more stays, with its time; the first on
   expect(await followed.current()).toBe(first)
   expect(followed.assessed(catalog, first)).toBe(followed.assessed(catalog, first))
   await until('it is told once', () => warnings.length === 1)
+  kafka.isAway = false
+  await until('it is read again', () => warnings.length === 2)
   await followed.stop()
+  expect(warnings).toEqual([
+    'what workers tell of destinations can not be read: answers have an older asOf',
+    'what workers tell of destinations is read again',
+  ])
 })

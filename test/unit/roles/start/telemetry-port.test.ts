@@ -28,7 +28,7 @@ async function open(config: Config): Promise<{ port: number; said: unknown[] }> 
   const { port } = await openOwnTelemetry({
     config,
     parts,
-    log: { info: (line: unknown) => said.push(line) },
+    log: { info: (line: object, text?: string) => said.push({ ...line, text }) },
   })
   return { port, said }
 }
@@ -40,7 +40,13 @@ test('two roles on one machine have different ports for metrics, and the second 
   // Other programs of this machine may have the usual port too.
   expect(first.port).toBeGreaterThanOrEqual(9_400)
   expect(second.port).toBeGreaterThan(first.port)
-  expect(second.said).toEqual([{ port: second.port, usual: 9_400 }])
+  expect(second.said).toEqual([
+    {
+      port: second.port,
+      usual: 9_400,
+      text: 'metrics and probes have another port than usual, because another process has that: set http.port (SLUICE_HTTP_PORT) to choose one',
+    },
+  ])
 })
 
 test('a port that is set is the one, or the start fails', async () => {
