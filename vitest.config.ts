@@ -87,13 +87,13 @@ export default defineConfig({
       },
       {
         test: {
-          // A process of its own for each file.
+          // A process of its own for each file. They run last, so that no other tests or checks run beside them.
           name: 'costs',
           include: comparing,
           setupFiles: ['test/support/seed.ts'],
           testTimeout: 60_000,
-          maxWorkers: 3,
-          sequence: { groupOrder: 0 },
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -134,7 +134,8 @@ export default defineConfig({
         test: {
           name: 'deploy',
           include: ['test/deploy/**/*.test.ts'],
-          testTimeout: 60_000,
+          // CI runs them beside others, with the CPU time that is left over.
+          testTimeout: 600_000,
           maxWorkers: 2,
         },
       },

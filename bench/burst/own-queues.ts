@@ -130,7 +130,7 @@ function unexpected(): never {
 function partitionDouble(): QueuePartition {
   let committedOffset = 0
   return {
-    found: { offset: -1, isForeign: false, topicId: undefined },
+    found: { offset: -1, isForeign: false, topicId: undefined, otherFrom: Infinity },
     isBegun: true,
     isLost: false,
     isElsewhere: false,
@@ -141,6 +141,7 @@ function partitionDouble(): QueuePartition {
     lend: () => undefined,
     giveBack: () => undefined,
     moveTo: (offset) => void (committedOffset = Math.max(committedOffset, offset)),
+    isOtherFrom: () => undefined,
     isOtherLog: () => undefined,
   }
 }

@@ -1,3 +1,4 @@
+import { cpuMsOf, leastOf } from '../../test/support/cost.ts'
 import { Random } from '../../test/support/random.ts'
 
 /** A kind of input that should be expensive. Each call of `make` may return another input. */
@@ -55,23 +56,11 @@ function worstFirst(one: Cost<unknown>, other: Cost<unknown>): number {
  * system counts CPU time in steps of milliseconds, and several times, because other programs disturb it.
  */
 function cpuOf<T extends Hostile>(of: T, work: Process<T>, random: Random): number {
-  let least = Infinity
-  for (let round = 0; round < rounds; round++) {
+  const round = (): number => {
     const all = Array.from({ length: inputs }, () => of.make(random))
-    least = Math.min(
-      least,
-      cpuOfAll(all, (input) => work(input, of)),
-    )
+    return cpuMsOf(() => all.forEach((input) => work(input, of))) / inputs
   }
-  return least
-}
-
-/** Returns the CPU time that `work` takes for each of the inputs, in milliseconds. */
-export function cpuOfAll<T>(all: readonly T[], work: (input: T) => void): number {
-  const before = process.threadCpuUsage()
-  for (const input of all) work(input)
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000 / all.length
+  return leastOf(0, round, rounds)
 }
 
 /** Returns the time of one input of a kind, in milliseconds. */

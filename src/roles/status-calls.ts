@@ -8,6 +8,7 @@ import { readSelector } from '../catalog/labels.ts'
 import {
   batchData,
   destinationData,
+  isSigned,
   listDestinations,
   type ListQuery,
 } from './operations/destination-list.ts'
@@ -73,6 +74,7 @@ export function statusCalls(
           state: one.state,
           timeoutMs: one.destination.timeoutMs ?? null,
           batch: batchData(one.destination),
+          isSigned: isSigned(one.destination),
           asOf: timeOf(picture.asOfMs),
           health: healthData(one, picture.health),
           hooks: one.destination.hooks.map((hook) => hookData(one, hook)),

@@ -84,6 +84,20 @@ export async function loadMarks({
   return { owners: ownersOf, keys, lastPlace, ...readDone(done), undoneBetween: undoneIn(ownersOf, done) }
 }
 
+/**
+ * Returns the first offset at which the log of a unit may have other records than it had when its marks were
+ * written. Infinity if it still has the record `place` that they name, or if they name none.
+ */
+export async function otherFrom(
+  reader: Pick<PartitionReader, 'divergesAt'>,
+  where: { readonly topic: string; readonly partition: number; readonly signal?: AbortSignal },
+  place: PlaceInLog | undefined,
+): Promise<number> {
+  if (place === undefined) return Infinity
+  const { offset, leaderEpoch } = place
+  return (await reader.divergesAt({ ...where, offset: offset + 1, leaderEpoch })) ?? Infinity
+}
+
 type Bitmaps = ReadonlyMap<number, readonly Buffer[]>
 
 function readDone(done: Bitmaps): Pick<LoadedMarks, 'lastDone' | 'doneFrom'> {

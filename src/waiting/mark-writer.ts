@@ -28,6 +28,12 @@ export type MarkWriterOptions = {
   readonly index: UnitIndex
   /** The keys that the log of marks has. The writer keeps them up to date. */
   readonly keys: MarkKeys
+  /**
+   * Says whether these marks say nothing about the present log, and when they are removed. `once begun`: when
+   * the commit says from where all is to be delivered. Until then, only they tell the next owner that the log
+   * is another one.
+   */
+  readonly areVoid: 'no' | 'at once' | 'once begun'
 }
 
 /**
@@ -59,6 +65,8 @@ export class MarkWriter {
   readonly #lastDone = new Map<number, PlaceInLog>()
   /** The number of done records whose marks aren't written. */
   #unwritten = 0
+  /** The keys of marks that are void and still there. */
+  readonly #void: string[] = []
   #timer: NodeJS.Timeout | undefined
   #flushing = Promise.resolve()
   #isClosed = false
@@ -68,6 +76,10 @@ export class MarkWriter {
     const outdated = options.keys.get(noBlock)
     options.keys.delete(noBlock)
     if (outdated !== undefined) void this.#remove([...outdated])
+    if (options.areVoid === 'no') return
+    this.#void.push(...[...options.keys.values()].flatMap((texts) => [...texts]))
+    options.keys.clear()
+    if (options.areVoid === 'at once') void this.#removeVoid()
   }
 
   /**
@@ -87,13 +99,6 @@ export class MarkWriter {
   sealed(block: number, sequences: ReadonlyMap<string, number>): void {
     this.#sealed.set(block, sequences)
     this.#soon()
-  }
-
-  /** Removes marks that no longer count. */
-  forget(keys: MarkKeys): void {
-    const all = [...keys.values()].flatMap((texts) => [...texts])
-    keys.clear()
-    void this.#remove(all)
   }
 
   /** Writes all that is due. Resolves once Kafka has it. */
@@ -148,20 +153,28 @@ export class MarkWriter {
     for (let count = 0; count < settled; count++) partition.giveBack()
     if (partition.isBegun || partition.isLost) partition.moveTo(head)
     await this.#removeBelow(partition.committedOffset)
+    if (partition.isBegun) await this.#removeVoid()
     if (this.#dirty.size > 0 || this.#sealed.size > 0) this.#soon()
   }
 
-  /** Removes the marks of blocks whose records all lie before the committed offset. */
+  /**
+   * Removes the marks of blocks whose records all lie before the committed offset. The block with the last of
+   * these records is kept: its mark names a record by which the next owner knows that the log is the same.
+   */
   async #removeBelow(offset: number): Promise<void> {
     const { keys } = this.#options
     const outdated: string[] = []
     for (const [block, texts] of keys) {
-      if ((block + 1) * blockSize > offset) continue
+      if ((block + 1) * blockSize >= offset) continue
       keys.delete(block)
       this.#lastDone.delete(block)
       outdated.push(...texts)
     }
     await this.#remove(outdated)
+  }
+
+  async #removeVoid(): Promise<void> {
+    await this.#remove(this.#void.splice(0))
   }
 
   async #write({ key, value, headers }: Mark): Promise<void> {

@@ -147,16 +147,18 @@ export class WaitingQueues {
   }
 
   /**
-   * Gives up what waits for a destination now. `atMs` is the time of the order, in epoch milliseconds. It
-   * also holds for the units that this member gets in the next two minutes.
+   * Gives up what waits for a destination now, or what waited at the time of the order if the order isn't
+   * new. `atMs` is this time, in epoch milliseconds. The order also holds for the units that this member gets
+   * in the next two minutes.
    */
-  drop(destinationId: string, atMs: number): void {
+  drop(destinationId: string, atMs: number, isAtOnce: boolean): void {
     this.#drops.set(destinationId, atMs)
     setTimeout(() => {
       if (this.#drops.get(destinationId) === atMs) this.#drops.delete(destinationId)
     }, dropLastsMs).unref()
-    // This member's own units needn't compare the time of the order with times of brokers.
-    for (const queue of this.#units.values()) if (queue.isReady) this.#dropIn(queue, destinationId, Infinity)
+    // A member that reads the order at once needn't compare its time with times of brokers.
+    const untilMs = isAtOnce ? Infinity : atMs
+    for (const queue of this.#units.values()) if (queue.isReady) this.#dropIn(queue, destinationId, untilMs)
   }
 
   #dropIn(queue: UnitQueue, destinationId: string, untilMs: number): void {

@@ -7,8 +7,8 @@ import { AppendTimes } from './append-times.ts'
 import { blockSize } from './block.ts'
 import { Counts } from './counts.ts'
 import { Drops } from './drops.ts'
-import { loadMarks } from './load-marks.ts'
-import { type OwnersMark, parseQueued, type PlaceInLog, queuedHeader, queuedText } from './marks.ts'
+import { loadMarks, otherFrom } from './load-marks.ts'
+import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter } from './mark-writer.ts'
 import { QueuedBefore } from './queued-before.ts'
 import type { AppendedRecord, FoundLog, UnitQueueOptions } from './queue-options.ts'
@@ -169,11 +169,14 @@ export class UnitQueue {
     const loaded = await loadMarks({ reader, topic: marksTopic, unit, topicId, owners, signal })
     const { found } = partition
     const isOtherLog = found.topicId !== undefined && topicId !== '' && found.topicId !== topicId
-    const from = isOtherLog || found.offset > range.end ? range.start : Math.max(found.offset, range.start)
-    // If somebody has moved the commit, all records from there are to be delivered. If the log has lost
-    // records that were done, others have or will have their offsets.
-    const isVoid =
-      found.isForeign || isOtherLog || loaded.lastDone >= range.end || (await this.#hasLost(loaded.lastPlace))
+    // If the log has lost records that were done, others have or will have their offsets, also below the
+    // commit.
+    const differsFrom = Math.min(found.otherFrom, await otherFrom(reader, where, loaded.lastPlace))
+    if (differsFrom < Infinity) partition.isOtherFrom(differsFrom)
+    const commit = Math.min(found.offset, differsFrom)
+    const from = isOtherLog || commit > range.end ? range.start : Math.max(commit, range.start)
+    // If somebody has moved the commit, all records from there are to be delivered.
+    const isVoid = found.isForeign || isOtherLog || loaded.lastDone >= range.end || differsFrom < Infinity
     const index = new UnitIndex(from)
     this.#index = index
     this.#sequences = new Map()
@@ -191,8 +194,8 @@ export class UnitQueue {
       writer: this.#writer,
       index,
       keys: loaded.keys,
+      areVoid: !isVoid ? 'no' : differsFrom < Infinity && !found.isForeign ? 'once begun' : 'at once',
     })
-    if (isVoid) this.#marks.forget(loaded.keys)
     this.#lookAtMs = performance.now() + lookMs.early
     const { undone, end, head } = index
     if (undone > 0) {
@@ -203,15 +206,6 @@ export class UnitQueue {
       )
     }
     for (const code of index.codes()) this.#options.onWaiting(code)
-  }
-
-  /** Returns true if the log doesn't have a record any more that it had. */
-  async #hasLost(place: PlaceInLog | undefined): Promise<boolean> {
-    if (place === undefined) return false
-    const { reader, topic, unit } = this.#options
-    const { signal } = this.#stopping
-    const { offset, leaderEpoch } = place
-    return reader.hasDiverged({ topic, partition: unit, offset: offset + 1, leaderEpoch, signal })
   }
 
   /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */

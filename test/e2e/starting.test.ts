@@ -180,7 +180,8 @@ test('a process that is killed while the others start ends all of them, with the
   expect(code).toBe(1)
   expect(stdout).toContain(`process 2 (pid ${pid}) was killed by SIGKILL`)
   expect(stdout).not.toContain('worker started')
-  expect(tookMs).toBeLessThan(endedWithinMs)
+  // A process that waited for the killed one would wait for good.
+  expect(tookMs).toBeLessThan(4 * endedWithinMs)
   expect(processesWith(mark)).toEqual([])
   expect(await membersOfGroup()).toBe(0)
 })

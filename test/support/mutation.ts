@@ -1,3 +1,4 @@
+import { leastOf } from './cost.ts'
 import type { Random } from './random.ts'
 
 const mostChanges = 4
@@ -60,17 +61,16 @@ export function shortest(bytes: Buffer, fails: (candidate: Buffer) => boolean): 
 }
 
 /**
- * Returns the shortest time that `work` takes in up to ten runs, in milliseconds. Stops after the first run
- * that takes at most `mostMs`. Because of the repeats, a pause of the machine doesn't count.
+ * Returns the shortest time that `work` takes in some runs, in milliseconds. The first run that takes less
+ * than `mostMs` is the last one, so a pause of the machine doesn't count. It isn't CPU time, because the
+ * system counts that in steps which are longer than most of this work.
  */
 export function timeOf(work: () => unknown, mostMs: number): number {
-  let bestMs = Infinity
-  for (let tries = 0; tries < 10 && bestMs > mostMs; tries++) {
+  return leastOf(mostMs, () => {
     const startedMs = performance.now()
     work()
-    bestMs = Math.min(bestMs, performance.now() - startedMs)
-  }
-  return bestMs
+    return performance.now() - startedMs
+  })
 }
 
 const watched = [Object, Array, String, Number, Boolean, Function, Map, Set, Promise, Buffer].map(

@@ -11,7 +11,7 @@ import type { PartitionReader } from '../../kafka/read/partition-reader.ts'
 import { topicIdsOf } from '../../topics/topic-grow.ts'
 import { withAdmin } from '../../kafka/cluster/with-admin.ts'
 import { topics as topicList } from '../../topics/topic-list.ts'
-import { loadMarks } from '../../waiting/load-marks.ts'
+import { loadMarks, otherFrom } from '../../waiting/load-marks.ts'
 import { Owners } from '../../waiting/owners.ts'
 import { StartError } from '../../roles/start/start-error.ts'
 
@@ -78,14 +78,11 @@ async function partitionOf(
   const { topic, partition, offset } = place
   const { start, end } = await reader.range({ topic, partition })
   const isOther = place.topicId !== undefined && topicId !== undefined && place.topicId !== topicId
-  if (offset > end || isOther) {
-    throw new StartError(
-      `The group stands at offset ${offset} of ${topic}/${partition}, which is another log (it ends at ${end}): start the workers, which go on as kafka.onTruncation says, and stop them again first.`,
-    )
-  }
+  if (offset > end || isOther)
+    throw isOtherLog(place, `The group stands at offset ${offset} of`, `(it ends at ${end})`)
   const position = Math.max(offset, start)
   if (!topic.endsWith(queues)) return { topic, partition, start, end, position, place }
-  const settledAbove = await doneAbove(reader, { topic, partition, topicId: topicId ?? '', position })
+  const settledAbove = await doneAbove(reader, { place, topicId: topicId ?? '', position })
   return { topic, partition, start, end, position, place: { ...place, settledAbove } }
 }
 
@@ -95,13 +92,9 @@ const queues = topicList.waiting.name
 /** Returns the offsets of waiting deliveries that are done, as far as the commit doesn't cover them. */
 async function doneAbove(
   reader: PartitionReader,
-  {
-    topic,
-    partition,
-    topicId,
-    position,
-  }: { topic: string; partition: number; topicId: string; position: number },
+  { place, topicId, position }: { place: GroupPlace; topicId: string; position: number },
 ): Promise<ReadonlySet<number>> {
+  const { topic, partition } = place
   const marks = await loadMarks({
     reader,
     topic: `${topic.slice(0, -queues.length)}${topicList.waitingMarks.name}`,
@@ -110,7 +103,16 @@ async function doneAbove(
     owners: new Owners(),
     signal: new AbortController().signal,
   })
+  const differsFrom = await otherFrom(reader, { topic, partition }, marks.lastPlace)
+  if (differsFrom < Infinity)
+    throw isOtherLog(place, 'The marks describe', `(other records from offset ${differsFrom} on)`)
   return new Set(marks.doneFrom(position))
+}
+
+function isOtherLog({ topic, partition }: GroupPlace, what: string, how: string): StartError {
+  return new StartError(
+    `${what} ${topic}/${partition}, which is another log ${how}: start the workers, which go on as kafka.onTruncation says, and stop them again first.`,
+  )
 }
 
 /**

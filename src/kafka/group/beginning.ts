@@ -190,8 +190,9 @@ export class Beginning {
     if (join !== joins()) return
     this.#checkMayBegin()
     const begun = ready.flatMap((one, index) => {
-      const location = locations[index]
-      if (location === undefined || one.partition.isLost) return []
+      const found = locations[index]
+      if (found === undefined || one.partition.isLost) return []
+      const location = asRead(one, found)
       const feed = this.#place(one, location)
       if (feed === undefined) return []
       return [{ partition: one.partition, standing: one.partition.standing(false), feed, one, location }]
@@ -296,6 +297,24 @@ function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
     leaderEpoch,
     topicId: memory?.topicId,
     settled: last === undefined ? undefined : { last, leaderEpoch: memory?.settledEpoch ?? -1 },
+  }
+}
+
+/**
+ * Adds to a location what the worker knows of a partition that it reads itself. The commits of such a
+ * partition have no leader epochs, so the brokers can't be asked whether the log is still the same below the
+ * commit.
+ */
+function asRead({ partition }: Ready, location: Location): Location {
+  const { isPulled, otherFrom } = partition
+  if (!isPulled || otherFrom === Infinity || location.kind !== 'goOn') return location
+  const { offset: from, log } = location
+  return {
+    kind: 'truncated',
+    at: Math.max(log.start, Math.min(from, otherFrom)),
+    from,
+    reason: 'diverged',
+    log,
   }
 }
 

@@ -185,6 +185,19 @@ export class Partition {
     this.#isTruncationReported = true
   }
 
+  /** Notes that the log has other records from `offset` on than the previous owner knew. */
+  isOtherFrom(offset: number): void {
+    this.#knownBelow = Math.min(this.#knownBelow, offset)
+  }
+
+  /**
+   * The offset from which on the log is known to have other records than the previous owner knew. Infinity if
+   * no such offset is known.
+   */
+  get otherFrom(): number {
+    return this.#knownBelow
+  }
+
   /** Notes that the partition can't begin now, and what is wrong with its log. */
   cannotBegin(trouble: string): void {
     this.#trouble = trouble

@@ -19,20 +19,22 @@ export class PulledPartition {
   /**
    * What the commit of the previous owner says. `offset` is -1 if there is none. `isForeign` is true if
    * somebody else wrote or moved the commit, for example with a tool of Kafka. `topicId` is the id of the
-   * topic whose log the commit describes, if it is known.
+   * topic whose log the commit describes, if it is known. From `otherFrom` on, the log is known to have other
+   * records than this owner knew in its former tenure. It is Infinity if no such offset is known.
    */
   get found(): {
     readonly offset: number
     readonly isForeign: boolean
     readonly topicId: string | undefined
+    readonly otherFrom: number
   } {
-    const { found } = this.#partition
+    const { found, otherFrom } = this.#partition
     // A tool of kafkajs resets a commit to -2, which stands for the start of the log.
     if (found === undefined || found.offset < 0)
-      return { offset: -1, isForeign: (found?.offset ?? -1) < -1, topicId: undefined }
+      return { offset: -1, isForeign: (found?.offset ?? -1) < -1, topicId: undefined, otherFrom }
     const memory = memoryOf(found)
     const isForeign = found.moved !== undefined || memory === undefined
-    return { offset: found.offset, isForeign, topicId: memory?.topicId }
+    return { offset: found.offset, isForeign, topicId: memory?.topicId, otherFrom }
   }
 
   /** True once this member may start deliveries of the partition's records. */
@@ -73,6 +75,14 @@ export class PulledPartition {
   /** Notes that all records before `offset` are done. The next commit has this offset. */
   moveTo(offset: number): void {
     this.#partition.passOver(offset)
+  }
+
+  /**
+   * Notes before the partition begins that its log has other records from `offset` on than the previous owner
+   * knew. The next commit then isn't higher than `offset`.
+   */
+  isOtherFrom(offset: number): void {
+    this.#partition.isOtherFrom(offset)
   }
 
   /**

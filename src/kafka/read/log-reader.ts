@@ -84,16 +84,17 @@ export class LogReader {
     })
   }
 
-  /** See `PartitionReader.hasDiverged`. */
-  async hasDiverged(offset: number, leaderEpoch: number): Promise<boolean> {
+  /** See `PartitionReader.divergesAt`. */
+  async divergesAt(offset: number, leaderEpoch: number): Promise<number | undefined> {
     const { topic, partition } = this.#options
     const place = { topic, partition, offset, leaderEpoch }
     try {
       const epochEnd = await this.#patiently(() => this.#askEpochEnd(leaderEpoch))
       const log = { start: 0, end: Infinity, topicId: undefined, epochEnd }
-      return judgePlace(place, log).kind === 'truncated'
+      const judged = judgePlace(place, log)
+      return judged.kind === 'truncated' ? judged.at : undefined
     } catch (error) {
-      if (error instanceof BrokerTooOldError) return false
+      if (error instanceof BrokerTooOldError) return undefined
       throw error
     }
   }

@@ -37,6 +37,9 @@ export type ReadOptions = {
 
 type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutMs'>
 
+/** Up to where a log was read before. See `PartitionReader.hasDiverged`. */
+type Read = Where & { readonly offset: number; readonly leaderEpoch: number }
+
 /** A reader of partitions. The reader isn't in any consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
@@ -53,7 +56,12 @@ export type PartitionReader = {
    * appended the record before `offset`. It may also be a later epoch that was known at that reading. If the
    * brokers are too old to report this, returns false.
    */
-  hasDiverged(where: Where & { readonly offset: number; readonly leaderEpoch: number }): Promise<boolean>
+  hasDiverged(where: Read): Promise<boolean>
+  /**
+   * Returns the first offset at which the log may have other records than those that were read before, or
+   * `undefined` if `hasDiverged` is false. Returns 0 if this offset isn't known.
+   */
+  divergesAt(where: Read): Promise<number | undefined>
   /**
    * Reads the records that have a key, from the offset `from` to the present end of the partition. Yields the
    * records in batches, in the order of their offsets. No batch is empty. While the caller works on a batch,
@@ -215,6 +223,10 @@ export function createPartitionReader(
     )
   }
 
+  function divergesAt({ offset, leaderEpoch, ...where }: Read): Promise<number | undefined> {
+    return reading(where, (log) => log.divergesAt(offset, leaderEpoch))
+  }
+
   function signalOf(signal: AbortSignal | undefined): AbortSignal {
     return signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
   }
@@ -243,8 +255,8 @@ export function createPartitionReader(
     ranges: (of) =>
       sessions.lendTo(({ opened, inTurn }) => untilAborted(askRanges(opened, inTurn, of), stopping.signal)),
     topicId: (where) => reading(where, (log) => log.topicId()),
-    hasDiverged: ({ offset, leaderEpoch, ...where }) =>
-      reading(where, (log) => log.hasDiverged(offset, leaderEpoch)),
+    hasDiverged: async (read) => (await divergesAt(read)) !== undefined,
+    divergesAt,
     read: (options) => readAs(options, keyed),
     readWhole: (options) => readAs(options, whole),
     piece: ({ from, to, ...where }) => reading(where, (log) => log.piece(from, to, whole)),

@@ -3,6 +3,7 @@ import { type LiveEnd, LiveStreams } from '../../admin/console/live.ts'
 import { type AdminAnswer, problem } from '../../admin/problem.ts'
 import { sees, type TokenScope } from '../../admin/scope.ts'
 import type { AdminRequest } from '../../admin/server.ts'
+import { seesAnswers, type Token } from '../../admin/tokens.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import { readBlock } from '../../delivery-log/block-reader.ts'
@@ -32,8 +33,7 @@ export type LiveOptions = {
 }
 
 /** What a live view shows. */
-type View = {
-  readonly seesContent: boolean
+type View = Pick<Token, 'seesContent' | 'grants'> & {
   readonly scope: TokenScope
   readonly destination: string | undefined
   readonly message: string | undefined
@@ -83,7 +83,7 @@ export class Live {
     const holder = token.digest.toString('hex')
     if (!this.#streams.hasRoom(holder)) return problem('busy', tooMany)
     const { destination, message, source } = query
-    const view = { scope: token.scope, seesContent: token.seesContent, destination, message, source }
+    const view = { ...token, destination, message, source }
     return {
       status: 200,
       body: {},
@@ -128,9 +128,10 @@ export class Live {
     const { destination, messageId, source } = record
     // Most attempts of a busy installation concern no view.
     const made = new Map<boolean, object>()
-    const dataFor = (seesContent: boolean): object => {
-      const data = made.get(seesContent) ?? recordData(record, { seesContent })
-      made.set(seesContent, data)
+    const dataFor = (view: View): object => {
+      const hasAnswers = seesAnswers(view)
+      const data = made.get(hasAnswers) ?? recordData(record, view)
+      made.set(hasAnswers, data)
       return data
     }
     this.#streams.send({
@@ -141,7 +142,7 @@ export class Live {
         (view.message ?? messageId) === messageId &&
         (view.source ?? source) === source &&
         this.#concerns(view, destination)
-          ? dataFor(view.seesContent)
+          ? dataFor(view)
           : undefined,
     })
   }

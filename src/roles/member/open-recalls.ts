@@ -73,19 +73,20 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
       recalls.order({ destinationId, messageId: undefined }, cause, Date.now())
   }
   let before = catalog()
-  let orders: { readonly order: WorkerOrder; readonly atMs: number }[] = []
+  let orders: ReadOrder[] = []
   feed.onRecord(({ key, value, timestampMs }) => {
     const order = decodeOrder(key, value)
     if (order === undefined) return
     // Old orders are read at the start. After that, the clock of this machine decides nothing: it may be
     // wrong.
-    if (feed.hasRead || Date.now() - timestampMs < orderLastsMs) orders.push({ order, atMs: timestampMs })
+    const isNew = feed.hasRead
+    if (isNew || Date.now() - timestampMs < orderLastsMs) orders.push({ order, atMs: timestampMs, isNew })
   })
   // The orders of a reading are carried out after its pauses and their ends are in force.
   feed.onRound(() => {
     const read = orders
     orders = []
-    for (const { order, atMs } of read) carryOut(order, atMs, { ...options, recalls })
+    for (const one of read) carryOut(one, { ...options, recalls })
     if (performance.now() < lookAtMs) return
     lookAtMs = performance.now() + lookEveryMs
     callBack(recoveries.look(pipeline.openHooks()), 'recovered')
@@ -113,14 +114,24 @@ async function callBackEdited(was: Catalog, now: Catalog, callBack: (id: string)
 
 type CarryingOut = Pick<OpenRecallsOptions, 'pipeline' | 'waiting'> & { readonly recalls: Recalls }
 
-/** Carries out an order. `atMs` is its time, in epoch milliseconds. */
-function carryOut(order: WorkerOrder, atMs: number, { pipeline, waiting, recalls }: CarryingOut): void {
+type ReadOrder = {
+  readonly order: WorkerOrder
+  /** The time of the order, in epoch milliseconds. */
+  readonly atMs: number
+  /**
+   * False if the order was there before this member read the topic for the first time. This may be a while
+   * ago, if the topic couldn't be read.
+   */
+  readonly isNew: boolean
+}
+
+function carryOut({ order, atMs, isNew }: ReadOrder, { pipeline, waiting, recalls }: CarryingOut): void {
   const { kind, destinationId } = order
   if (kind === 'recall') {
     recalls.order(order, 'asked', atMs)
     return
   }
-  pipeline.dropLane(destinationId)
-  waiting.drop(destinationId, atMs)
+  if (isNew) pipeline.dropLane(destinationId)
+  waiting.drop(destinationId, atMs, isNew)
   recalls.order({ destinationId, messageId: undefined }, 'dropped', atMs)
 }

@@ -79,9 +79,7 @@ function textsOf({ id, name, hooks }: Destination): readonly string[] {
  */
 export function destinationData(assessed: AssessedDestination, known: KnownHealth): object {
   const { destination, state } = assessed
-  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } =
-    destination
-  const isSigned = sharedSecret !== undefined || destination.signingKeys !== undefined
+  const { id, name, labels, sources, filter, strategy, maxInFlight, rateLimit, hooks } = destination
   return {
     id,
     name,
@@ -89,7 +87,7 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
     labels: labels ?? {},
     sources,
     filter: filter ?? null,
-    isSigned,
+    isSigned: isSigned(destination),
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
@@ -97,6 +95,10 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
     hooks: hooks.map((hook) => hookData(assessed, hook)),
     health: healthData(assessed, known),
   }
+}
+
+export function isSigned({ sharedSecret, signingKeys }: Destination): boolean {
+  return sharedSecret !== undefined || signingKeys !== undefined
 }
 
 /** Returns how a destination's messages are sent together. Null: each has a request of its own. */

@@ -375,7 +375,8 @@ describe('a link of a customer', () => {
     const foreign = await browse('GET', '/v1/destinations/globex.crm', { headers })
     expect(foreign.status).toBe(404)
     const { text } = await tenants.call('GET', '/v1/audit?limit=1000')
-    expect(text).toContain('signed in: link:acme-people')
+    expect(text).toMatch(/"action":"signed_in",[^}]*"signed in: link:acme-people"/)
+    expect(text).toMatch(/"action":"links_changed",[^}]*"\+link\.\w+ acme-people: /)
     expect(text).toContain('acme-people: see, edit_url, tenant=acme, until ')
   })
 

@@ -172,7 +172,7 @@ test('a Retry-After of an hour holds other messages to that hook back no longer 
     server.requestsTo('/429-once').find(({ body }) => body.includes('"other"')),
   )
   const [first] = server.requestsTo('/429-once')
-  expect(other.atMs - (first?.atMs ?? 0)).toBeLessThan(5_000)
+  expect(other.atMs - (first?.atMs ?? 0)).toBeLessThan(30_000)
 })
 
 test("one hook's Retry-After holds no other hook back", async () => {

@@ -432,7 +432,8 @@ describe('no complete answer in 5 s: a timeout error is logged, and it is tried 
     expect(lines).toMatchObject([{ level: 'error', msg: 'timeout: no response within 5000 ms', attempt: 1 }])
     const tookMs = Number(lines[0]?.['durationMs'])
     expect(tookMs).toBeGreaterThanOrEqual(5_000)
-    expect(tookMs).toBeLessThanOrEqual(5_500)
+    // If each part of an answer had the time anew, it would be at least twice as long.
+    expect(tookMs).toBeLessThan(2 * 5_000)
   })
 })
 

@@ -92,7 +92,8 @@ test('a burst over the rate limit is delivered at the rate, in order, without a 
   const beganMs = performance.now()
   await until('all came', () => at('/rate').length >= count)
   const seconds = (performance.now() - beganMs) / 1_000
-  expect(seconds).toBeLessThan((count / 50) * 1.5)
+  // At half of the rate, it would take twice as long, and over a rung of the ladder ten times.
+  expect(seconds).toBeLessThan((count / 50) * 1.9)
   expect(faultsOf('/rate', 'rate', count)).toEqual([])
   expect(await sluice.read('retry.1m')).toEqual([])
 })

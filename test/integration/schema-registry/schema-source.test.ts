@@ -289,7 +289,7 @@ describe('the registry has to be asked again', () => {
     const { origin } = await serve(script)
     const startedMs = performance.now()
     expect(await ask(origin)).toEqual({ kind: 'failed', why: expect.stringContaining(says) })
-    expect(performance.now() - startedMs).toBeLessThan(timeoutMs + 1_000)
+    expect(performance.now() - startedMs).toBeLessThan(timeoutMs + 10_000)
   })
 
   test('after the wait that it asks for', async () => {

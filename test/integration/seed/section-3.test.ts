@@ -158,7 +158,8 @@ describe('rule 1: no response within 5 seconds is logged as a timeout error, and
     const line = await timeoutLine()
     expect(line).toMatchObject({ level: 'error', msg: 'timeout: no response within 5000 ms', attempt: 1 })
     expect(line['durationMs']).toBeGreaterThanOrEqual(5_000)
-    expect(line['durationMs']).toBeLessThanOrEqual(5_500)
+    // If each part of an answer had the time anew, it would be at least twice as long.
+    expect(line['durationMs']).toBeLessThan(2 * 5_000)
   })
 
   test('the event is retried after that and the wait', async () => {

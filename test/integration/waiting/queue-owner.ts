@@ -21,6 +21,8 @@ export type Owner = {
   readonly lost: number[]
   /** The offsets at which the log was found to be another one. */
   readonly truncatedAt: number[]
+  /** The offsets from which on the log was found to have other records at the beginning of the tenure. */
+  readonly otherFrom: number[]
   /** The number of records that are taken and whose end isn't written. */
   lent(): number
   append(destinationId: string, id: string, queueClass?: QueueClass): Promise<unknown>
@@ -38,7 +40,7 @@ export type OwnerSettings = { readonly maxAgeMs?: number; readonly unit?: number
 export async function openOwner(
   { reader, producer }: Pick<UnitQueueOptions, 'reader' | 'producer'>,
   of: QueueTopics,
-  found: QueuePartition['found'] = { offset: -1, isForeign: false, topicId: undefined },
+  found: Partial<QueuePartition['found']> = {},
   { maxAgeMs = Infinity, unit = 0 }: OwnerSettings = {},
 ): Promise<Owner> {
   let [lent, committedOffset] = [0, 0]
@@ -47,9 +49,10 @@ export async function openOwner(
   const dropped: Owner['taken'][number][] = []
   const lost: number[] = []
   const truncatedAt: number[] = []
+  const otherFrom: number[] = []
   const owners = new Owners()
   const partition: QueuePartition = {
-    found,
+    found: { offset: -1, isForeign: false, topicId: undefined, otherFrom: Infinity, ...found },
     isBegun: true,
     isLost: false,
     isElsewhere: false,
@@ -60,6 +63,7 @@ export async function openOwner(
     lend: () => void lent++,
     giveBack: () => void lent--,
     moveTo: (offset) => void (committedOffset = Math.max(committedOffset, offset)),
+    isOtherFrom: (from) => void otherFrom.push(from),
     isOtherLog: ({ at }) => void truncatedAt.push(at),
   }
   const queue = new UnitQueue({
@@ -92,6 +96,7 @@ export async function openOwner(
     dropped,
     lost,
     truncatedAt,
+    otherFrom,
     lent: () => lent,
     next,
     append: (destinationId, id, queueClass = 'fresh') =>

@@ -1,9 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createCatalog, type Destination } from '../../../src/catalog/catalog.ts'
-import { nextCatalog, withVersions } from '../../../src/catalog/next-catalog.ts'
 import { VersionedMap } from '../../../src/catalog/versioned-map.ts'
-import { growthOf } from '../../support/cost-growth.ts'
 
 const key = fc.integer({ min: 0, max: 600 }).map((number) => `k${number}`)
 const changes = fc.array(fc.tuple(key, fc.option(fc.integer(), { nil: undefined })), { maxLength: 80 })
@@ -56,41 +53,4 @@ test('keys stay in the order in which they were added first, and a map that lost
   // It is made anew, so a key that comes back is the last one.
   expect([...few.with(new Map([['k0', 0]])).keys()].at(-1)).toBe('k0')
   expect(many.size).toBe(5_000)
-})
-
-function destinationOf(id: string): Destination {
-  return {
-    id,
-    name: id,
-    state: 'on',
-    sources: [],
-    filter: undefined,
-    sharedSecret: undefined,
-    nextSharedSecret: undefined,
-    standardWebhooks: false,
-    strategy: 'all',
-    maxInFlight: 64,
-    rateLimit: undefined,
-    hooks: [],
-  }
-}
-
-test('a change of a catalog costs what it changes, however many destinations there are', () => {
-  const growth = growthOf(
-    (count) => {
-      const all = Array.from({ length: count }, (_, index) => destinationOf(`d${index}`))
-      let catalog = withVersions(createCatalog([], all, '0'))
-      let change = 0
-      return () => {
-        for (let made = 0; made < 500; made++) {
-          const id = `d${change++ % count}`
-          const destinations = new Map([[id, destinationOf(id)]])
-          catalog = nextCatalog(catalog, { sources: new Map(), destinations }, String(change))
-        }
-      }
-    },
-    64_000,
-    4,
-  )
-  expect(growth).toBeLessThan(4)
 })

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { RefusalBudgets } from '../../../src/gateway/calls/refusal-budgets.ts'
+import { cpuMsOf } from '../../support/cost.ts'
 import { trackingOf } from '../../support/tracking.ts'
 
 // A customer sends the worst requests that are known, 20 a second, while another one makes 200 calls a second. A
@@ -30,13 +31,8 @@ test.each(bodies)(
     const budgets = new RefusalBudgets(() => performance.now() + passedMs)
     const tracking = trackingOf({ sources, ackTimeoutMs: 60_000, bufferBytes: 2 ** 30, budgets })
     const authorization = key === undefined ? undefined : `Bearer ${key}`
-    /** Returns the CPU time that a hostile request takes, in milliseconds. */
-    const costMs = (address: string): number => {
-      const before = process.threadCpuUsage()
-      void tracking.handle('batch', body, authorization, { address, ip: undefined })
-      const { user, system } = process.threadCpuUsage(before)
-      return (user + system) / 1_000
-    }
+    const costMs = (address: string): number =>
+      cpuMsOf(() => void tracking.handle('batch', body, authorization, { address, ip: undefined }))
     // The first requests also compile the code.
     for (let at = 0; at < 20; at++) costMs(`198.51.100.${at}`)
     const answers: Promise<{ status: number }>[] = []

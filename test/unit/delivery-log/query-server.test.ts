@@ -104,7 +104,7 @@ test('more than 16 questions at once are refused, and a question after them is a
 test('clients that never read their answers leave little memory behind, and others are answered', async () => {
   // An answer has 2 MB.
   const minute = { minuteMs: 0, kind: 'attempted', verdict: 'x'.repeat(1_000), reason: '', count: 1 } as const
-  const counted = Array(2_000).fill(minute)
+  const counted = Array.from({ length: 2_000 }, () => minute)
   const query = {
     find: unasked,
     search: unasked,
@@ -115,14 +115,15 @@ test('clients that never read their answers leave little memory behind, and othe
     counts: () => Promise.resolve(counted),
   }
   const closed: string[] = []
-  const { port, stop } = await serveQueries({
+  const server = await serveQueries({
     query,
     host: '127.0.0.1',
     port: 0,
     token: undefined,
     onClosed: (why) => closed.push(why),
   })
-  onTestFinished(() => stop())
+  onTestFinished(() => server.stop())
+  const { port } = server
   const client = createQueryClient(`http://127.0.0.1:${port}`, undefined)
   const body = JSON.stringify({ filter: { fromMs: 0, toMs: 1 } })
   const head = `POST /v1/log/counts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`

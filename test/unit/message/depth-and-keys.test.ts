@@ -121,10 +121,3 @@ test('a million levels take no stack', () => {
   for (let level = 0; level < 1_000_000; level++) deep = [deep]
   expect(findExcess('['.repeat(2_000), { deep }, { maxDepth: 1_000, maxKeys: 10 })).toBe('nested_too_deep')
 })
-
-test('a mebibyte of brackets in a string costs no more than a walk', () => {
-  const text = JSON.stringify({ a: '{['.repeat(500_000) })
-  const startedMs = performance.now()
-  expect(findExcess(text, { a: '' }, { maxDepth: 100, maxKeys: 10_000 })).toBeUndefined()
-  expect(performance.now() - startedMs).toBeLessThan(50)
-})

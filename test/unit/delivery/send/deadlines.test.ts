@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, expect, test } from 'vitest'
 import { createDeadlines, type Deadline, type Deadlines } from '../../../../src/delivery/send/deadlines.ts'
 import { collectGarbage } from '../../../support/collect-garbage.ts'
+import { soonest } from '../../../support/soonest.ts'
 import { until } from '../../../support/until.ts'
 
 const timeoutMs = 60
@@ -34,13 +35,8 @@ test('a deadline fires once, never early', async () => {
 
 test('it fires within a tick of its time, as far as the machine lets it', async () => {
   const deadlines = open({ timeoutMs, tickMs: 5 })
-  const lateMs: number[] = []
-  for (let i = 0; i < 5; i++) {
-    const dueMs = performance.now() + timeoutMs
-    await fired(deadlines)
-    lateMs.push(performance.now() - dueMs)
-  }
-  expect(Math.min(...lateMs)).toBeLessThan(25)
+  const enoughMs = timeoutMs + 25
+  expect(await soonest(enoughMs, () => fired(deadlines), { tries: 50 })).toBeLessThan(enoughMs)
 })
 
 test('deadlines fire in the order in which they were added', async () => {

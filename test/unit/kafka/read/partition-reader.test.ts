@@ -205,7 +205,8 @@ describe('a reading fails', () => {
     await expect(offsetsOf(reader.read({ ...where, stallTimeoutMs: 600 }))).rejects.toThrow(
       /within 600 ms|is not the leader/,
     )
-    expect(performance.now() - startedMs).toBeLessThan(2_000)
+    // Without `stallTimeoutMs`, it would be a minute.
+    expect(performance.now() - startedMs).toBeLessThan(20_000)
   })
 
   test('at once when it is our own fault', async () => {

@@ -141,9 +141,7 @@ describe('headers', () => {
   test('after the first thousand are passed over, and the next record is whole', async () => {
     const many = Array.from({ length: 300_000 }, (_, index) => [`h${index}`, null] as const)
     const batch = batchOf([{ value: 'a', headers: many }, good('b')])
-    const startedMs = performance.now()
     const read = await readBatches(batch)
-    expect(performance.now() - startedMs).toBeLessThan(1_000)
     expect(Object.keys(read[0]?.headers ?? {})).toHaveLength(maxRecordHeaders)
     expect(read[1]).toMatchObject({
       offset: 1,
