@@ -315,7 +315,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   'catalog-log': {
     about: 'the catalog in a Kafka topic: signed records, sealed secrets, changes that are compared first',
-    imports: ['async', 'catalog', 'kafka', 'message'],
+    imports: ['async', 'catalog', 'delivery', 'kafka', 'message'],
     packages: ['classic-level'],
   },
   pipeline: {

@@ -6,6 +6,11 @@ import { newKeyLine } from '../../src/catalog-log/keys.ts'
 import { readConfig } from '../../src/config/read.ts'
 import { startKafka } from '../../src/development/kafka.ts'
 import { openCatalogDesk, type OpenedDesk } from '../../src/roles/operations/catalog-desk.ts'
+import {
+  growYoungRoomWhenBusy,
+  holdYoungRoom,
+  tuneGarbageCollector,
+} from '../../src/roles/start/garbage-collector.ts'
 import { applyTopicTable } from '../../src/roles/operations/topic-table.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { say } from '../support/say.ts'
@@ -32,6 +37,10 @@ const waitMs = 120_000
  * how long a burst of changes blocks them. At last with traffic: what a burst costs the messages of a worker.
  */
 export async function runCatalogBenchmark(settings: Settings): Promise<BenchmarkResult> {
+  // As in a worker, whose longest pieces are collections of young objects.
+  holdYoungRoom()
+  tuneGarbageCollector()
+  growYoungRoomWhenBusy()
   const puts = settings.destinations ?? putsAtOnce
   const loaded = []
   for (const size of sizes) {

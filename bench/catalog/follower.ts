@@ -7,7 +7,11 @@ import { changedDestinations } from '../../src/catalog/next-catalog.ts'
 import { readConfig } from '../../src/config/read.ts'
 import { givenAnotherChance } from '../../src/recall/edited-destinations.ts'
 import { openCatalog } from '../../src/roles/catalog/open-catalog.ts'
-import { tuneGarbageCollector } from '../../src/roles/start/garbage-collector.ts'
+import {
+  growYoungRoomWhenBusy,
+  holdYoungRoom,
+  tuneGarbageCollector,
+} from '../../src/roles/start/garbage-collector.ts'
 import { createWorkerMetrics } from '../../src/telemetry/worker-metrics.ts'
 import type { FollowerCommand, FollowerNews } from './follower-process.ts'
 
@@ -23,7 +27,9 @@ const [settings = '{}'] = process.argv.slice(2)
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parent has written it
 const config = readConfig({ env: JSON.parse(settings) as Record<string, string> })
 if (!config.ok) throw new Error(config.message)
+holdYoungRoom()
 tuneGarbageCollector()
+growYoungRoomWhenBusy()
 const delays = monitorEventLoopDelay({ resolution: 1 })
 const log = pino({ level: 'info' }, pino.destination({ dest: '/dev/null', sync: false }))
 const metrics = createWorkerMetrics({ perDestination: false })

@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Breath } from '../../src/async/breath.ts'
 import { withChangedSince } from '../../src/catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../src/catalog/catalog.ts'
 import { changedDestinations, stateCountsOf } from '../../src/catalog/next-catalog.ts'
 import { Definitions } from '../../src/catalog-log/definitions.ts'
-import { Entries } from '../../src/catalog-log/entries.ts'
+import { Entries, pieceMs } from '../../src/catalog-log/entries.ts'
 import { newKeyLine, readKeys } from '../../src/catalog-log/keys.ts'
 import { CatalogLog, type ChangeSet } from '../../src/catalog-log/log.ts'
 import { RecordSeals } from '../../src/catalog-log/record.ts'
@@ -111,17 +111,20 @@ async function longestPieceMs(
   }).flat()
   let [read, inForce] = [catalog, changed]
   return longestTurnMs(async () => {
+    const breath = new Breath(pieceMs)
     for (let from = 0; from < sets.length;) {
       const some = firstSets(sets, from)
       from += some.length
       const earlier = { read, catalog: inForce }
-      read = await entries.next(read, some)
-      await differenceOf(earlier.read, read, some)
+      read = await entries.next(read, some, breath)
+      await breath.take()
+      await differenceOf(earlier.read, read, some, breath)
+      await breath.take()
       inForce = withChangedSince(earlier, read, keep)
       stateCountsOf(inForce)
       const ids = changedDestinations(earlier.catalog, inForce)
       givenAnotherChance(earlier.catalog.destinations, inForce.destinations, ids)
-      await nextTurn()
+      await breath.take()
     }
   })
 }

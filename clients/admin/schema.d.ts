@@ -834,7 +834,7 @@ export interface paths {
         };
         /**
          * See what happens, as it does
-         * @description Server-sent events. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `skipped`: a view is told at most 20 attempts a second, and there were more, so ask the delivery log. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         * @description Server-sent events, twice a second. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `skipped`: a view is told at most 5 attempts a second, after a first 60, and there were more; `{count}` says how many. `destination`: how the destination of the view is, as `GET /v1/destinations/{destination}/health` has it, first and then when it has changed, so there is no need to ask. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s. Needs the right `read`. For a token with a scope, there is only what its scope holds.
          */
         get: operations["live"];
         put?: never;
@@ -1509,7 +1509,7 @@ export interface components {
             /** @description A keyed hash of the user. It is null if no key is set. */
             user: string | null;
             replay: string | null;
-            /** @description The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token does not see content. */
+            /** @description The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token sees no content, and the link no answers. */
             answer: string | null;
         };
         LogDelivery: {
@@ -1868,6 +1868,7 @@ export interface components {
                 /** @description `false`: messages from the past are left out. */
                 historical?: boolean;
             } | null;
+            /** @description Whether requests are signed, by a shared secret or by a key. */
             isSigned: boolean;
             /** @enum {string} */
             strategy: "all" | "failover";
@@ -2090,8 +2091,8 @@ export interface components {
             /** @description The name, as the audit trail has it. */
             name: string;
             /** @description The rights of its token, or those of its link. */
-            rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
-            /** @description Whether it sees what messages contain, and what endpoints have answered. */
+            rights: ("read" | "operate" | "admin" | "see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
+            /** @description Whether it sees what messages contain, and what endpoints have answered. With the right `answers`, a link sees the answers without it. */
             content: boolean;
             scope: components["schemas"]["Scope"];
             /**
@@ -2122,7 +2123,7 @@ export interface components {
             name: string;
             /** @description What it shows: the destinations and sources with this label. */
             label: string;
-            rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+            rights: ("see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
             /** Format: date-time */
             expiresAt: string;
             createdBy: string;
@@ -2170,7 +2171,7 @@ export interface components {
             /** @description The name of a token, a user of the command line, or a worker. */
             by: string;
             /** @enum {unknown} */
-            action: "created" | "begun" | "taken_over" | "stopped" | "resumed" | "done" | "destination_resumed" | "destination_retried" | "destination_dropped" | "catalog_changed" | "destination_tested" | "user_searched" | "content_read" | "tokens_changed";
+            action: "created" | "begun" | "taken_over" | "stopped" | "resumed" | "done" | "destination_resumed" | "destination_retried" | "destination_dropped" | "catalog_changed" | "destination_tested" | "user_searched" | "content_read" | "tokens_changed" | "signed_in" | "signed_out" | "sessions_ended" | "links_changed";
             replay: string | null;
             /** @description The destination that was resumed or tested, or whose messages were tried at once or given up. */
             destination: string | null;
@@ -4114,6 +4115,7 @@ export interface operations {
                      *       "state": "on",
                      *       "timeoutMs": 2000,
                      *       "batch": null,
+                     *       "isSigned": true,
                      *       "asOf": "2026-07-29T09:30:02.000Z",
                      *       "health": {
                      *         "condition": "failing",
@@ -4177,6 +4179,8 @@ export interface operations {
                             /** @enum {string} */
                             format?: "json" | "ndjson";
                         } | null;
+                        /** @description Whether requests are signed, by a shared secret or by a key. */
+                        isSigned: boolean;
                         /**
                          * Format: date-time
                          * @description When this was read from Kafka. It is a few seconds ago, or longer while Kafka does not answer.
@@ -5728,6 +5732,7 @@ export interface operations {
                      *       "scope": "all",
                      *       "ends": "2026-07-30T09:30:00.000Z",
                      *       "label": null,
+                     *       "catalog": "topic",
                      *       "isLink": false,
                      *       "theme": {
                      *         "name": "Acme webhooks",
@@ -5742,8 +5747,8 @@ export interface operations {
                         /** @description The name of the token that has signed in. */
                         name: string;
                         /** @description The rights of the token, or those of the link. */
-                        rights: ("read" | "operate" | "admin" | "see" | "replay" | "test" | "edit_url" | "rotate")[];
-                        /** @description Whether it sees what messages contain, and what endpoints have answered. */
+                        rights: ("read" | "operate" | "admin" | "see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
+                        /** @description Whether it sees what messages contain, and what endpoints have answered. With the right `answers`, a link sees the answers without it. */
                         content: boolean;
                         scope: components["schemas"]["Scope"];
                         /**
@@ -5753,6 +5758,11 @@ export interface operations {
                         ends: string | null;
                         /** @description The label of the scope. */
                         label: string | null;
+                        /**
+                         * @description Where the catalog is. One in a file is edited there, and not by this API.
+                         * @enum {unknown}
+                         */
+                        catalog: "file" | "topic";
                         /** @description Whether a link has begun the session. */
                         isLink: boolean;
                         /** @description How the console looks, by the settings `admin.console…`. */
@@ -5970,8 +5980,8 @@ export interface operations {
                     /** @description Who it is for: the audit trail has it. */
                     name: string;
                     label: string;
-                    /** @description `see`: destinations, their health, the delivery log. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets. */
-                    rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                    /** @description `see`: destinations, their health, the delivery log. `answers`: what endpoints have answered to failed requests, for which the token needs content itself. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets. */
+                    rights: ("see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
                     /** @description When it ends, in ISO 8601: in at most 90 days. Absent: in 7 days. */
                     expiresAt?: string;
                 };
@@ -6007,7 +6017,7 @@ export interface operations {
                         name: string;
                         /** @description What it shows: the destinations and sources with this label. */
                         label: string;
-                        rights: ("see" | "replay" | "test" | "edit_url" | "rotate")[];
+                        rights: ("see" | "answers" | "replay" | "test" | "edit_url" | "rotate")[];
                         /** Format: date-time */
                         expiresAt: string;
                         createdBy: string;
@@ -6504,7 +6514,14 @@ export interface operations {
                      *       "objects": [
                      *         {
                      *           "object": "destination/crm",
-                     *           "what": "changed"
+                     *           "what": "changed",
+                     *           "fields": [
+                     *             {
+                     *               "field": "state",
+                     *               "before": "paused",
+                     *               "after": "on"
+                     *             }
+                     *           ]
                      *         }
                      *       ]
                      *     }
@@ -6515,12 +6532,13 @@ export interface operations {
                         undoes: number;
                         /** @description How many objects it has changed. */
                         count: number;
-                        /** @description The first 100 of them. */
+                        /** @description The first 100 of them, with the fields that differ by the undo. */
                         objects: {
                             /** @description The kind and the id of the object. */
                             object: string;
                             /** @enum {string} */
                             what: "created" | "changed" | "removed";
+                            fields: components["schemas"]["FieldChange"][];
                         }[];
                     };
                 };

@@ -178,14 +178,23 @@ const undo: AdminRoute = {
         revision: { type: 'integer', description: 'The number of the last change of the catalog.' },
         undoes: { type: 'integer' },
         count: about.count,
-        objects: { ...listOfObjects(named), description: 'The first 100 of them.' },
+        objects: {
+          ...listOfObjects({ ...named, fields }),
+          description: 'The first 100 of them, with the fields that differ by the undo.',
+        },
       },
     },
     example: {
       revision: 1_785_317_404,
       undoes: 1_785_317_403,
       count: 1,
-      objects: [{ object: 'destination/crm', what: 'changed' }],
+      objects: [
+        {
+          object: 'destination/crm',
+          what: 'changed',
+          fields: [{ field: 'state', before: 'paused', after: 'on' }],
+        },
+      ],
     },
   },
   problems: ['not_found', 'conflict', 'outdated', 'other_request', 'faulty'],

@@ -4,6 +4,7 @@ import { type AdminRight, type Grant, mayDo, type Token } from './tokens.ts'
 /** The right that a token needs itself to give a grant to somebody else. */
 export const rightOf = {
   see: 'read',
+  answers: 'read',
   replay: 'operate',
   test: 'operate',
   edit_url: 'admin',
@@ -28,6 +29,8 @@ const callsOf: Readonly<Record<Grant, readonly AdminCall[]>> = {
     'list_sources',
     'show_source',
   ],
+  // It opens no call: what those of `see` show has the answers too.
+  answers: [],
   replay: ['preview_replay', 'create_replay', 'stop_replay', 'resume_replay', 'retry_destination'],
   test: ['test_destination'],
   edit_url: ['patch_destination'],

@@ -79,7 +79,7 @@ export const linkRoutes: readonly AdminRoute[] = [
             uniqueItems: true,
             items: { enum: [...grants] },
             description:
-              '`see`: destinations, their health, the delivery log. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets.',
+              '`see`: destinations, their health, the delivery log. `answers`: what endpoints have answered to failed requests, for which the token needs content itself. `replay`: send again, try now. `test`: send test messages. `edit_url`: change URLs, and nothing else. `rotate`: replace secrets.',
           },
           expiresAt: {
             type: 'string',

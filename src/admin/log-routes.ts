@@ -87,7 +87,7 @@ const recordProperties = {
   answer: {
     ...text,
     description:
-      'The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token does not see content.',
+      'The beginning of the answer to a failed request. The log has it only if `attempts.answers` is on. It is null if the token sees no content, and the link no answers.',
   },
 }
 const recordSchema = {

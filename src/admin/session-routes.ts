@@ -19,7 +19,8 @@ const shown = {
   },
   content: {
     type: 'boolean',
-    description: 'Whether it sees what messages contain, and what endpoints have answered.',
+    description:
+      'Whether it sees what messages contain, and what endpoints have answered. With the right `answers`, a link sees the answers without it.',
   },
   scope: scopeSchema,
   ends: {
@@ -29,6 +30,10 @@ const shown = {
       'When it ends at the latest. A session also ends when it is not used for `admin.sessionIdleTimeout`. It is null for a token without an end.',
   },
   label: { type: ['string', 'null'], description: 'The label of the scope.' },
+  catalog: {
+    enum: ['file', 'topic'],
+    description: 'Where the catalog is. One in a file is edited there, and not by this API.',
+  },
   isLink: { type: 'boolean', description: 'Whether a link has begun the session.' },
   theme: {
     type: ['object', 'null'],
@@ -232,6 +237,7 @@ export const sessionRoutes: readonly AdminRoute[] = [
         scope: 'all',
         ends: '2026-07-30T09:30:00.000Z',
         label: null,
+        catalog: 'topic',
         isLink: false,
         theme: { name: 'Acme webhooks', accent: '#0a7d55', scheme: 'system', logo: 'theme/logo.svg' },
         isSession: true,

@@ -154,6 +154,10 @@ const batch = {
     format: { type: 'string', enum: ['json', 'ndjson'] },
   },
 }
+const isSigned = {
+  type: 'boolean',
+  description: 'Whether requests are signed, by a shared secret or by a key.',
+}
 const destinationProperties = {
   id: { type: 'string' },
   name: { type: 'string' },
@@ -172,7 +176,7 @@ const destinationProperties = {
       historical: { type: 'boolean', description: '`false`: messages from the past are left out.' },
     },
   },
-  isSigned: { type: 'boolean' },
+  isSigned,
   strategy: { type: 'string', enum: ['all', 'failover'] },
   maxInFlight: { type: 'integer' },
   rateLimit: {
@@ -471,6 +475,7 @@ export const statusRoutes: readonly AdminRoute[] = [
             'The time within which the head of an answer has to come, in milliseconds. It is null if `delivery.timeout` applies.',
         },
         batch,
+        isSigned,
         asOf,
         health,
         hooks,
@@ -481,6 +486,7 @@ export const statusRoutes: readonly AdminRoute[] = [
         state: 'on',
         timeoutMs: 2_000,
         batch: null,
+        isSigned: true,
         asOf: '2026-07-29T09:30:02.000Z',
         health: exampleHealth,
         hooks: exampleHooks,

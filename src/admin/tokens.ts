@@ -11,10 +11,11 @@ export type AdminRight = (typeof rights)[number]
 
 /**
  * What a link may let its holder do. `see`: destinations, their health, the delivery log and replays.
- * `replay`: send messages again, and try now what waits. `test`: send test messages. `edit_url`: change the
- * URLs of destinations, and nothing else of them. `rotate`: replace their secrets.
+ * `answers`: what endpoints have answered, in the delivery log. `replay`: send messages again, and try now
+ * what waits. `test`: send test messages. `edit_url`: change the URLs of destinations, and nothing else of
+ * them. `rotate`: replace their secrets.
  */
-export const grants = ['see', 'replay', 'test', 'edit_url', 'rotate'] as const
+export const grants = ['see', 'answers', 'replay', 'test', 'edit_url', 'rotate'] as const
 export type Grant = (typeof grants)[number]
 
 export type Token = {
@@ -50,6 +51,11 @@ export type TokensRead =
 export const namePattern = '^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$'
 const line =
   /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})(?: (content|no-content))?$/
+
+/** Whether a token sees what endpoints have answered. A link may see this without what messages contain. */
+export function seesAnswers({ seesContent, grants: given }: Pick<Token, 'seesContent' | 'grants'>): boolean {
+  return seesContent || given?.has('answers') === true
+}
 
 /** Whether tokens with this right see content, if nobody has said it. */
 export function seesContentByDefault(right: AdminRight): boolean {

@@ -11,9 +11,8 @@ export function atOnce<T>(work: Pieces<T>): T {
   }
 }
 
-/** Does a work in pieces of `pieceMs`. Between two pieces, the event loop does what else waits. */
-export async function inPieces<T>(work: Pieces<T>, pieceMs?: number): Promise<T> {
-  const breath = new Breath(pieceMs)
+/** Does a work in pieces. Between two pieces, the event loop does what else waits. */
+export async function inPieces<T>(work: Pieces<T>, breath = new Breath()): Promise<T> {
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value

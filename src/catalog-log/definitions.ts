@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import isEqual from 'fast-deep-equal'
 import { formatPath } from '../catalog/fault.ts'
 import { readHookUrl } from '../catalog/hook-url.ts'
@@ -196,7 +196,7 @@ function markOf(sealed: string): string {
 
 /** Names a sealed text. It tells nothing about what is sealed. */
 function fingerprintOf(sealed: string): string {
-  return createHash('sha256').update(sealed).digest('hex').slice(0, 16)
+  return hash('sha256', sealed).slice(0, 16)
 }
 
 /** Returns the sealed texts of a definition by their fingerprints. */

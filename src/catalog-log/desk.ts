@@ -31,9 +31,13 @@ export type DeskOptions = {
   readonly audited: (change: {
     readonly by: string
     readonly note: string | undefined
+    readonly deed: Deed | undefined
     readonly changed: readonly ChangedObject[]
   }) => PartitionRecords
 }
+
+/** What is done to sessions and links, as the audit trail calls it. */
+export type Deed = 'signed_in' | 'signed_out' | 'sessions_ended' | 'links_changed'
 
 /** What makes a request the same as an earlier one. */
 export type Once = { readonly changeId: string; readonly request: string }
@@ -44,6 +48,8 @@ export type Change = {
   readonly by: string
   /** What the change is, in words, for the audit trail. Empty: the trail doesn't have it. */
   readonly note?: string | undefined
+  /** What the audit trail calls the change, if it is one of sessions or links. */
+  readonly deed?: Deed | undefined
   /** Makes the change at most once a day: the id of the change, and the digest of what is asked for. */
   readonly once?: Once | undefined
   /** The revision that this change undoes, for the history. */
@@ -253,6 +259,7 @@ export class CatalogDesk {
   async #plan(batch: readonly Waiting[]): Promise<readonly Planned[]> {
     const breath = new Breath(pieceMs)
     const taken = new Set<string>()
+    let hasSource = false
     const planned: Planned[] = []
     const coming = new Map<string, Accepted['definition']>()
     for (const waiting of batch) {
@@ -260,8 +267,8 @@ export class CatalogDesk {
       const { edits, once, isDryRun = false } = waiting
       const keys = [...edits.map(({ name }) => keyOf(name)), ...(once === undefined ? [] : [once.changeId])]
       // The rules about sources concern all objects.
-      const isAlone = [...taken, ...keys].some((key) => key.startsWith('source/'))
-      if (taken.size > 0 && (isAlone || keys.some((key) => taken.has(key)))) {
+      const isOfSource = edits.some(({ name }) => name.kind === 'source')
+      if (taken.size > 0 && (hasSource || isOfSource || keys.some((key) => taken.has(key)))) {
         this.#waiting.push(waiting)
         continue
       }
@@ -287,6 +294,7 @@ export class CatalogDesk {
         waiting.resolve({ ok: true, revision: this.#log.head?.revision ?? 0, changed, differences })
       } else {
         for (const key of keys) taken.add(key)
+        hasSource ||= isOfSource
         for (const { name, definition } of judged.accepted) coming.set(keyOf(name), definition)
         const present = new Map(keys.map((key) => [key, this.#log.all.get(key)?.version]))
         planned.push({
@@ -338,11 +346,11 @@ export class CatalogDesk {
         counts[name.kind] += change === 'created' ? 1 : change === 'removed' ? -1 : 0
         records.push(seals.write(keyOf(name), definition ?? null, revision))
       }
-      const { by, note, undoes, once, edits } = waiting
+      const { by, note, deed, undoes, once, edits } = waiting
       const made = { revision, changeId, atMs: Date.now(), by }
       const ofLog = { counts: { ...counts }, lineage, isAccepted }
       records.push(seals.head({ ...made, request: once?.request, ...ofLog }))
-      if (note !== '') trail.push(audited({ by, note, changed: this.#presentOf(edits, what) }))
+      if (note !== '') trail.push(audited({ by, note, deed, changed: this.#presentOf(edits, what) }))
       // A token that was revoked must not come back by an undo.
       const objects = differencesOf(accepted.filter(({ name }) => isEntry(name)))
       if (objects.length > 0)

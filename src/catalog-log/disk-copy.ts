@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ChainedBatch, ClassicLevel } from 'classic-level'
 import { Breath } from '../async/breath.ts'
+import type { Pace } from '../async/pace.ts'
 import { recordOf } from '../catalog/plain-data.ts'
 import { type KeptRecord, keptHead, keptObject, readHead, readKept } from './kept-record.ts'
 import { pieceMs } from './entries.ts'
@@ -45,10 +46,13 @@ type Batch = ChainedBatch<Level, string, string>
 export class DiskCopy {
   readonly #path: string
   readonly #seals: RecordSeals
+  readonly #pace: Pace | undefined
 
-  constructor(path: string, seals: RecordSeals) {
+  /** `pace`: how much of its time the process may spend on writing. `undefined`: all of it. */
+  constructor(path: string, seals: RecordSeals, pace?: Pace) {
     this.#path = path
     this.#seals = seals
+    this.#pace = pace
   }
 
   /** Returns where the copy ends. `undefined`: there is none. */
@@ -112,7 +116,7 @@ export class DiskCopy {
     { head, next, topicId }: { readonly head: Head; readonly next: number; readonly topicId: string },
   ): Promise<void> {
     const place = { topicId, next, writtenMs: Date.now() }
-    const breath = new Breath(pieceMs)
+    const breath = new Breath(pieceMs, this.#pace)
     let batch: Batch = level.batch()
     if (changes.size > mostAtOnce) await level.del(placeKey)
     for (const [key, object] of changes) {

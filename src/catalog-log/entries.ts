@@ -49,12 +49,12 @@ export class Entries {
    * Makes the next catalog. Entries that the change sets don't name keep their objects. Works in pieces,
    * because a burst of changes names thousands of objects.
    */
-  async next(before: Catalog, sets: readonly ChangeSet[]): Promise<Catalog> {
+  async next(before: Catalog, sets: readonly ChangeSet[], breath = new Breath(pieceMs)): Promise<Catalog> {
     const version = versionOf(sets.at(-1)?.head.revision ?? 0)
-    const last = await inPieces(lastOf(sets), pieceMs)
+    const last = await inPieces(lastOf(sets), breath)
     for (const [key, { object }] of last) if (object === undefined) this.#unusable.delete(key)
-    const sources = await this.#patch(parsedSources, 'source', last)
-    const destinations = await this.#patch(parsedDestinations, 'destination', last)
+    const sources = await this.#patch(parsedSources, 'source', last, breath)
+    const destinations = await this.#patch(parsedDestinations, 'destination', last, breath)
     return nextCatalog(before, { sources, destinations }, version)
   }
 
@@ -62,12 +62,12 @@ export class Entries {
     parse: Parse<T>,
     kind: EntryKind,
     last: ReadonlyMap<string, LastOf>,
+    breath: Breath,
   ): Promise<ReadonlyMap<string, T | undefined>> {
     const ofKind = [...last.values()].filter(({ name }) => name.kind === kind)
     const gone = ofKind.flatMap(({ name, object }) => (object === undefined ? [name.id] : []))
     const patch = new Map<string, T | undefined>(gone.map((id) => [id, undefined]))
     const objects = ofKind.flatMap(({ object }) => object ?? [])
-    const breath = new Breath(pieceMs)
     for (let at = 0; at < objects.length; at += inPiece) {
       for (const [id, entry] of this.#built(parse, objects.slice(at, at + inPiece))) patch.set(id, entry)
       await breath.take()

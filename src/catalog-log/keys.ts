@@ -1,11 +1,12 @@
 import { createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
+import { Hmac } from '../delivery/hmac.ts'
 
 /** A key of the catalog. One secret of 32 bytes makes both keys. */
 export type CatalogKey = {
   /** The name of the key in records, so that a key can be replaced while old records remain. */
   readonly id: string
   /** The key of the HMAC that each record has. */
-  readonly mac: KeyObject
+  readonly mac: Hmac
   /** The key of AES-256-GCM, which seals secrets. */
   readonly seal: KeyObject
 }
@@ -51,8 +52,8 @@ export function newKeyLine(id = `k${randomBytes(4).toString('hex')}`): string {
 }
 
 function keyFrom(id: string, secret: Buffer): CatalogKey {
-  // Node would make a `KeyObject` of a buffer at each use, which takes longer than the HMAC.
-  const derived = (use: string): KeyObject =>
-    createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', `sluice catalog ${use}`, 32)))
-  return { id, mac: derived('mac'), seal: derived('seal') }
+  const derived = (use: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', secret, '', `sluice catalog ${use}`, 32))
+  // Node would make a `KeyObject` of a buffer at each use, which takes longer than to open a text.
+  return { id, mac: new Hmac('sha256', derived('mac'), 'hex'), seal: createSecretKey(derived('seal')) }
 }

@@ -1,5 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { isRecord } from '../catalog/plain-data.ts'
+import { blockBytes } from '../delivery/hmac.ts'
 import type { CatalogKey, CatalogKeys } from './keys.ts'
 import { type EntryKind, headKey } from './names.ts'
 import type { WholeRecord, WrittenRecord } from '../message/records.ts'
@@ -47,6 +48,8 @@ export type RecordRead =
 export class RecordSeals {
   readonly #installation: string
   readonly #keys: CatalogKeys
+  /** What is signed, after room for the HMAC's pad. */
+  #room = Buffer.alloc(0)
 
   constructor(installation: string, keys: CatalogKeys) {
     this.#installation = installation
@@ -56,7 +59,7 @@ export class RecordSeals {
   write(key: string, value: object | null, revision: number): WrittenRecord {
     const text = value === null ? null : JSON.stringify(value)
     const { current } = this.#keys
-    const mac = `${current.id}:${this.#mac(current, { key, text, revision }).toString('hex')}`
+    const mac = `${current.id}:${this.#mac(current, { key, text, revision })}`
     return { key, value: text, headers: { revision: String(revision), mac } }
   }
 
@@ -79,8 +82,8 @@ export class RecordSeals {
         problem: `was written with the key ${keyId}, which catalog.keysFile lacks`,
         isOfOtherKey: true,
       }
-    const given = Buffer.from(hex, 'hex')
-    const expected = this.#mac(found, { key, text, revision })
+    const given = Buffer.from(hex)
+    const expected = Buffer.from(this.#mac(found, { key, text, revision }))
     if (given.length !== expected.length || !timingSafeEqual(given, expected))
       return {
         ok: false,
@@ -89,13 +92,16 @@ export class RecordSeals {
     return { ok: true, record: { key, value: text === null ? null : JSON.parse(text), revision, offset } }
   }
 
+  /** Returns the HMAC in hex. */
   #mac(
-    key: CatalogKey,
-    { key: name, text, revision }: { key: string; text: string | null; revision: number },
-  ): Buffer {
-    const hmac = createHmac('sha256', key.mac)
-    hmac.update(JSON.stringify([this.#installation, name, revision, text === null]))
-    return hmac.update(text ?? '').digest()
+    { mac }: CatalogKey,
+    { key, text, revision }: { key: string; text: string | null; revision: number },
+  ): string {
+    const signed = JSON.stringify([this.#installation, key, revision, text === null]) + (text ?? '')
+    const neededBytes = blockBytes + 3 * signed.length
+    if (this.#room.length < neededBytes) this.#room = Buffer.allocUnsafeSlow(2 * neededBytes)
+    const length = this.#room.write(signed, blockBytes)
+    return mac.of(this.#room, blockBytes, length)
   }
 }
 

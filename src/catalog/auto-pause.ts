@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { formatWait, parseWait } from '../retry/duration.ts'
 import { type Catalog, createCatalog, type Destination } from './catalog.ts'
 import { differenceBetween, nextCatalog } from './next-catalog.ts'
@@ -75,7 +75,7 @@ export function isPauseInForce(
 /** Returns a text that changes when a URL of the destination changes. The text doesn't reveal the URLs. */
 export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
   const urls = hooks.map(({ url }) => url).toSorted()
-  return createHash('sha256').update(JSON.stringify(urls)).digest('hex').slice(0, 16)
+  return hash('sha256', JSON.stringify(urls)).slice(0, 16)
 }
 
 /**

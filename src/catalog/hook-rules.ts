@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 // The rules for a hook's URL and headers. They are checked when the catalog is read. They are checked again
 // when a hook is prepared for delivery, so that no request is passed to undici that undici would refuse.
@@ -156,7 +156,7 @@ function hostNameBreach(host: string): Breach | undefined {
  * variable is filled in. So the id tells nothing about a secret, and stays the same when the secret changes.
  */
 export function hookIdOf(url: string, template = url): string {
-  return createHash('sha1').update(template).digest('hex').slice(0, 8)
+  return hash('sha1', template).slice(0, 8)
 }
 
 /**

@@ -73,6 +73,34 @@ export function changedDestinations(before: Catalog, now: Catalog): Iterable<str
   )
 }
 
+/** Counts the destinations of a catalog for which something holds. A later count costs what has changed. */
+export class DestinationCount {
+  readonly #holds: (destination: Destination) => boolean
+  #counted: { readonly catalog: Catalog; readonly count: number } | undefined
+
+  constructor(holds: (destination: Destination) => boolean) {
+    this.#holds = holds
+  }
+
+  in(catalog: Catalog): number {
+    const before = this.#counted
+    const changed = before && differenceBetween(before.catalog, catalog)?.destinations
+    let count = 0
+    if (before === undefined || changed === undefined)
+      for (const destination of catalog.destinations.values()) count += Number(this.#holds(destination))
+    else {
+      const held = (of: Catalog, id: string): number => {
+        const destination = of.destinations.get(id)
+        return destination !== undefined && this.#holds(destination) ? 1 : 0
+      }
+      count = before.count
+      for (const id of changed) count += held(catalog, id) - held(before.catalog, id)
+    }
+    this.#counted = { catalog, count }
+    return count
+  }
+}
+
 export type StateCounts = Readonly<Record<DestinationState, number>>
 
 const counted = new WeakMap<Catalog, StateCounts>()
@@ -125,44 +153,31 @@ function connectedTo(sourceId: string, destinations: Catalog['destinations']): r
 }
 
 /**
- * The places of the destinations in the last version of a list, by id. A list without an entry isn't the last
- * version, or lost destinations, or was never changed.
- */
-const placesIn = new WeakMap<readonly Destination[], Map<string, number>>()
-
-/**
  * Returns the list of a source with changed destinations. They keep their places, and new ones come last. Few
- * changes are looked for one by one: comparing objects is much faster than looking each one up by its id.
+ * changes are looked for one by one: comparing objects is much faster than looking each one up.
  */
 function listWith(
   list: readonly Destination[],
   sourceId: string,
   { changed, before }: { readonly changed: CatalogPatch['destinations']; readonly before: Catalog },
 ): readonly Destination[] {
-  const next: (Destination | undefined)[] = [...list]
-  const places = placesIn.get(list) ?? (changed.size > mostSought ? placesOf(list) : undefined)
-  let isShorter = false
-  for (const [id, now] of changed) {
+  /** What takes the place of each destination of the list that changes. */
+  const replaced = new Map<Destination, Destination | undefined>()
+  const added: Destination[] = []
+  for (const [id, given] of changed) {
     const was = before.destinations.get(id)
-    const place = was === undefined ? -1 : (places?.get(id) ?? (places ? -1 : list.indexOf(was)))
-    const isConnected = now?.sources.includes(sourceId) === true
-    if (place >= 0) next[place] = isConnected ? now : undefined
-    else if (isConnected) {
-      places?.set(id, next.length)
-      next.push(now)
-    }
-    if (place >= 0 && !isConnected) isShorter = true
+    const now = given?.sources.includes(sourceId) === true ? given : undefined
+    if (was?.sources.includes(sourceId) === true) replaced.set(was, now)
+    else if (now !== undefined) added.push(now)
   }
-  placesIn.delete(list)
-  if (isShorter) return next.filter((one) => one !== undefined)
+  const next: (Destination | undefined)[] = [...list]
+  if (replaced.size <= mostSought) for (const [was, now] of replaced) next[list.indexOf(was)] = now
+  else for (const [place, was] of list.entries()) if (replaced.has(was)) next[place] = replaced.get(was)
+  const isShorter = [...replaced.values()].includes(undefined)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has no gaps
-  const made = next as readonly Destination[]
-  if (places !== undefined) placesIn.set(made, places)
+  const made = isShorter ? next.filter((one) => one !== undefined) : (next as Destination[])
+  made.push(...added)
   return made
-}
-
-function placesOf(list: readonly Destination[]): Map<string, number> {
-  return new Map(list.map(({ id }, place) => [id, place]))
 }
 
 /** The most changes that are looked for one by one in the list of a source. */

@@ -47,7 +47,7 @@ export class Condition {
       if (result === true) return matches
       return result === false ? differs : notBoolean
     } catch (error) {
-      return saidOf(error)
+      return saidOf(error, this.text)
     } finally {
       Error.stackTraceLimit = stackTraceLimit
     }
@@ -76,18 +76,56 @@ const lacking: ReadonlySet<string> = new Set([
   'invalid_comparison_type',
 ])
 
+/** Limit on the characters of a condition that a detail has. */
+const mostQuoted = 60
+
 /**
  * The library's own words may have values of the message, and dead letters have many readers. So only the
- * code of the error and its place are told.
+ * kind of the error is told, and its place in the condition.
  */
-function saidOf(error: unknown): Said {
+function saidOf(error: unknown, condition: string): Said {
   if (!(error instanceof EvaluationError)) {
     const name = error instanceof Error ? error.name : 'an unknown error'
     return { kind: 'failed', detail: name }
   }
-  const { code, range } = error
-  const detail = `${code.replaceAll('_', ' ')}${placeOf(range?.start)}`
-  return { kind: lacking.has(code) ? 'lacks' : 'failed', detail }
+  const { code, node, range, summary } = error
+  const detail = `${wordsOf(code, summary)}${placeOf(range?.start)}`
+  if (!lacking.has(code)) return { kind: 'failed', detail }
+  const quoted = node === undefined ? '' : quotedOf(condition.slice(node.range.start, node.range.end))
+  return { kind: 'lacks', detail: `${detail}${quoted}` }
+}
+
+/** Says what an error is, for people who don't know CEL. */
+function wordsOf(code: string, summary: string): string {
+  if (code === 'no_such_key') return 'the message has no such field'
+  const [, left, operator, right] = overload.exec(summary) ?? []
+  const [one, other] = [typeWords.get(left ?? ''), typeWords.get(right ?? '')]
+  if (one !== undefined && other !== undefined)
+    return comparisons.has(operator ?? '')
+      ? `it compares ${one} with ${other}`
+      : `${one} and ${other} don't go together`
+  return code.replaceAll('_', ' ')
+}
+
+/** How the library names the types of what an operator gets: `dyn<string> > int`. */
+const overload = /^no such overload: (?:dyn<)?(\w+)\S* (\S+) (?:dyn<)?(\w+)\S*$/
+const comparisons: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>='])
+
+/** CEL's types in plain words. */
+const typeWords: ReadonlyMap<string, string> = new Map([
+  ['string', 'a text'],
+  ['int', 'a number'],
+  ['double', 'a number'],
+  ['bool', 'true or false'],
+  ['null', 'null'],
+  ['list', 'a list'],
+  ['map', 'an object'],
+  ['timestamp', 'a time'],
+  ['duration', 'a duration'],
+])
+
+function quotedOf(text: string): string {
+  return text.length > mostQuoted ? `: ${text.slice(0, mostQuoted)}…` : `: ${text}`
 }
 
 /** Characters are counted from 1, for people. */

@@ -107,6 +107,10 @@ export const auditActions = [
   'user_searched',
   'content_read',
   'tokens_changed',
+  'signed_in',
+  'signed_out',
+  'sessions_ended',
+  'links_changed',
   'catalog_changed',
 ] as const
 export type AuditAction = (typeof auditActions)[number]

@@ -1,9 +1,15 @@
 import { limitOf } from '../admin/limited.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
-import { madeOf, type ObjectDifference } from '../catalog-log/difference.ts'
+import type { ObjectDifference } from '../catalog-log/difference.ts'
 import { keyOf } from '../catalog-log/names.ts'
-import { changeData, findChange, undoChange, wholeChangeData } from './operations/catalog-history.ts'
+import {
+  changeData,
+  findChange,
+  objectData,
+  undoChange,
+  wholeChangeData,
+} from './operations/catalog-history.ts'
 import { type AtDesk, refusedChange } from './catalog-calls.ts'
 import type { OpenedDesk } from './operations/catalog-desk.ts'
 import { changedOnce, onceOf } from './once.ts'
@@ -55,7 +61,9 @@ function undoOnce(desk: OpenedDesk, request: AdminRequest): Promise<AdminAnswer>
       revision: at,
       undoes: revision,
       count: differences.length,
-      objects: differences.slice(0, mostNamed).map((one) => ({ object: keyOf(one.name), what: madeOf(one) })),
+      objects: differences
+        .slice(0, mostNamed)
+        .map((one) => objectData(desk.definitions, one, showsTo(token))),
     })
   return changedOnce(desk, once, {
     make: () => undoChange(desk, order),

@@ -14,6 +14,7 @@ import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { type Scene, setScene } from '../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../support/admin.ts'
 import { type BreakableWay, openBreakableWay } from '../support/breakable-way.ts'
+import { startCloudKafka } from '../support/cloud-kafka.ts'
 import { catalogKeys, openDesk } from '../support/catalog-log.ts'
 import {
   CatalogModel,
@@ -25,7 +26,7 @@ import {
   type Writer,
 } from '../support/catalog-model.ts'
 import { takeEarlierVersion } from '../support/earlier-version.ts'
-import { createTopic, otherProgram } from '../support/kafka.ts'
+import { createTopic, otherProgram, testKafka } from '../support/kafka.ts'
 import { Random } from '../support/random.ts'
 import { until } from '../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
@@ -42,7 +43,7 @@ const together = 5
 /** A `sluice admin` that is killed, started again, and reached by a way that breaks. */
 type Admin = {
   readonly program: string | undefined
-  readonly folder: string
+  readonly variables: Record<string, string>
   running: SluiceProcess
   way: BreakableWay
 }
@@ -60,6 +61,16 @@ type Fleet = {
   readonly desk: CatalogDesk
   /** The statuses that the API may not answer. */
   readonly odd: string[]
+  /** The addresses by which the test itself reaches Kafka. */
+  readonly brokers: readonly string[]
+}
+
+type FleetOptions = {
+  /** The addresses of Kafka for the test and for those that only read. */
+  readonly brokers?: readonly string[]
+  /** The addresses of Kafka for the admins, if these are others. */
+  readonly ofAdmins?: readonly string[]
+  readonly hasEarlierVersion?: boolean
 }
 
 function newFolder(): string {
@@ -68,13 +79,18 @@ function newFolder(): string {
   return folder
 }
 
-async function openFleet(): Promise<Fleet> {
+async function openFleet({
+  brokers = testKafka(),
+  ofAdmins = brokers,
+  hasEarlierVersion = true,
+}: FleetOptions = {}): Promise<Fleet> {
   const keysFile = join(newFolder(), 'keys')
   writeFileSync(keysFile, newKeyLine())
   const tokens = await makeTokens()
   onTestFinished(() => tokens.remove())
   const scene = await setScene({
     catalog: { sources: [], destinations: [] },
+    brokers,
     variables: {
       SLUICE_ADMIN_TOKENS_FILE: tokens.file,
       SLUICE_CATALOG_SOURCE: 'topic',
@@ -85,19 +101,16 @@ async function openFleet(): Promise<Fleet> {
   })
   onTestFinished(() => scene.close())
   const topic = `${scene.prefix}catalog`
-  await compactSoon(topic)
-  await createTopic(`${topic}-audit`)
+  await compactSoon(topic, brokers)
+  await createTopic(`${topic}-audit`, { brokers })
   const keys = catalogKeys(readFileSync(keysFile, 'utf8').trim())
-  const desk = openDesk(topic, keys, ({ problem }) => {
-    throw new Error(problem)
-  })
+  const desk = openDesk(topic, keys, refuse, { brokers })
   await desk.change({ edits: [shopEdit], by: 'ann' })
-  const earlier = await takeEarlierVersion(earlierVersion)
-  onTestFinished(() => earlier.remove())
+  const ofAdmin = { ...scene.variables, SLUICE_KAFKA_BROKERS: ofAdmins.join(',') }
   const admins: Admin[] = []
-  for (const program of [undefined, undefined, earlier.program]) {
-    const folder = newFolder()
-    admins.push({ program, folder, ...(await startAdmin(scene, folder, program)) })
+  for (const program of [undefined, undefined, ...(hasEarlierVersion ? [await earlierProgram()] : [])]) {
+    const variables = { ...ofAdmin, SLUICE_STATE_FOLDER: newFolder() }
+    admins.push({ program, variables, ...(await startAdmin(variables, program)) })
   }
   const followers = []
   for (const role of ['worker', 'gateway']) {
@@ -107,15 +120,23 @@ async function openFleet(): Promise<Fleet> {
     followers.push({ running, folder })
   }
   const random = new Random(seed)
-  return { scene, tokens, topic, keys, random, admins, followers, desk, odd: [] }
+  return { scene, tokens, topic, keys, random, admins, followers, desk, odd: [], brokers }
+}
+
+function refuse({ problem }: { readonly problem: string }): never {
+  throw new Error(problem)
+}
+
+async function earlierProgram(): Promise<string> {
+  const earlier = await takeEarlierVersion(earlierVersion)
+  onTestFinished(() => earlier.remove())
+  return earlier.program
 }
 
 async function startAdmin(
-  scene: Scene,
-  folder: string,
+  variables: Admin['variables'],
   program: string | undefined,
 ): Promise<Pick<Admin, 'running' | 'way'>> {
-  const variables = { ...scene.variables, SLUICE_STATE_FOLDER: folder }
   const running = await startSluice(variables, {
     role: 'admin',
     // It starts while all others write and are disturbed.
@@ -129,7 +150,7 @@ async function startAdmin(
 }
 
 /** Kills an admin, freezes it, or breaks the way to it, one after the other until `untilMs`. */
-async function disturb({ admins, random, scene }: Fleet, untilMs: number): Promise<Record<string, number>> {
+async function disturb({ admins, random }: Fleet, untilMs: number): Promise<Record<string, number>> {
   const done = { killed: 0, frozen: 0, cut: 0 }
   while (Date.now() < untilMs) {
     await delay(200 + random.below(2_500))
@@ -139,7 +160,7 @@ async function disturb({ admins, random, scene }: Fleet, untilMs: number): Promi
     if (what === 'killed') {
       await admin.running.kill()
       await admin.way.cut()
-      Object.assign(admin, await startAdmin(scene, admin.folder, admin.program))
+      Object.assign(admin, await startAdmin(admin.variables, admin.program))
     } else if (what === 'frozen') {
       // Others take the pen meanwhile. When it wakes up, it goes on as if it still had it.
       process.kill(admin.running.pid, 'SIGSTOP')
@@ -216,7 +237,7 @@ function outcomeOf(status: number, { revision, version }: Readonly<Record<string
 }
 
 /** Lets Kafka compact whatever is older than ten seconds: the heads of changes without an answer stay. */
-async function compactSoon(topic: string): Promise<void> {
+async function compactSoon(topic: string, brokers: readonly string[]): Promise<void> {
   const settings = {
     'cleanup.policy': 'compact',
     'segment.ms': '200',
@@ -225,7 +246,7 @@ async function compactSoon(topic: string): Promise<void> {
     'max.compaction.lag.ms': '11000',
   }
   const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
-  await withAdmin(otherProgram(), (admin) =>
+  await withAdmin(otherProgram(brokers), (admin) =>
     admin.alterConfigs({ validateOnly: false, resources: [{ type: 2, name: topic, configEntries }] }),
   )
 }
@@ -259,7 +280,8 @@ async function untilCopied(
 ): Promise<void> {
   const [seals, definitions] = [new RecordSeals(topic, keys), new Definitions(topic, keys)]
   const ofThisVersion = admins.filter(({ program }) => program === undefined)
-  for (const { folder } of [...ofThisVersion, ...followers])
+  const folders = ofThisVersion.map(({ variables }) => String(variables['SLUICE_STATE_FOLDER']))
+  for (const folder of [...folders, ...followers.map((one) => one.folder)])
     await until('the copy on the disk is whole', async () => {
       const args = ['catalog', 'export', '--sealed', '-', '--copy']
       const { stdout } = await runToEnd(args, { ...scene.variables, SLUICE_STATE_FOLDER: folder })
@@ -270,53 +292,92 @@ async function untilCopied(
     })
 }
 
+/**
+ * Lets the admins work while they are disturbed, and compares what they said with what all readers have. Returns
+ * the statuses that they may not answer.
+ */
+async function runModel(fleet: Fleet): Promise<readonly string[]> {
+  const { topic, keys, desk, odd, brokers } = fleet
+  const model = new CatalogModel(fleet.random)
+  const untilMs = Date.now() + minutes * 60_000
+  const [disturbed] = await Promise.all([
+    disturb(fleet, untilMs),
+    ...Array.from({ length: 3 }, () => write(fleet, model, untilMs)),
+  ])
+
+  // What was under way when a process was killed is over: the pen is taken, and nothing comes any more.
+  const fresh = openDesk(topic, keys, refuse, { brokers })
+  const given = { id: 'shop', name: 'Last' }
+  const last = await fresh.change({ edits: [{ name: shopEdit.name, op: 'put', given }], by: 'ann' })
+  if (!last.ok) throw new Error(JSON.stringify(last))
+  const [seals, definitions] = [new RecordSeals(topic, keys), new Definitions(topic, keys)]
+  const expected = model.verify(await readHistory(`${topic}-history`, seals, brokers))
+  const newDesk = (): CatalogDesk => openDesk(topic, keys, refuse, { brokers })
+  const logs = [await desk.look(), await fresh.look(), await newDesk().look()]
+  const content = contentOf(logs[0]?.objects ?? new Map(), definitions)
+  for (const log of logs) {
+    expect(log.damage).toBeUndefined()
+    expect(contentOf(log.objects, definitions)).toEqual(content)
+    expect([...log.objects.keys()].toSorted()).toEqual([...expected.keys()].toSorted())
+    for (const [key, definition] of expected) expect(log.objects.get(key)?.definition).toEqual(definition)
+  }
+  const names = [...expected].flatMap(([key, { name }]) =>
+    key.startsWith('destination/') ? [String(name)] : [],
+  )
+  await untilAllAgree(fleet, last.revision, names.toSorted())
+  await untilCopied(fleet, content)
+  await until(
+    'Kafka has compacted the topic, and a new reader sees the same',
+    async () => {
+      const log = await newDesk().look()
+      expect(contentOf(log.objects, definitions)).toEqual(content)
+      return (await countCompacted(topic, brokers)) < model.counts.made
+    },
+    { timeoutMs: 120_000, everyMs: 2_000 },
+  )
+  expect(model.counts.made).toBeGreaterThan(minutes * 60)
+  expect(model.counts.unknown).toBeGreaterThan(0)
+  expect(model.counts.refused).toBeGreaterThan(0)
+  for (const [what, times] of Object.entries(disturbed)) expect([what, times > 0]).toEqual([what, true])
+  process.stderr.write(`seed ${seed}: ${JSON.stringify({ ...model.counts, ...disturbed })}\n`)
+  return odd
+}
+
+const longestMs = minutes * 60_000 + 400_000
+
 test(
   'admins of two versions that are killed, frozen and cut off at any time lose no change, make none that they refused, and never lie about a version',
   async () => {
-    const fleet = await openFleet()
-    const { topic, keys, desk, odd } = fleet
-    const model = new CatalogModel(fleet.random)
-    const untilMs = Date.now() + minutes * 60_000
-    const [disturbed] = await Promise.all([
-      disturb(fleet, untilMs),
-      ...Array.from({ length: 3 }, () => write(fleet, model, untilMs)),
-    ])
-
-    // What was under way when a process was killed is over: the pen is taken, and nothing comes any more.
-    const fresh = openDesk(topic, keys)
-    const given = { id: 'shop', name: 'Last' }
-    const last = await fresh.change({ edits: [{ name: shopEdit.name, op: 'put', given }], by: 'ann' })
-    if (!last.ok) throw new Error(JSON.stringify(last))
-    const [seals, definitions] = [new RecordSeals(topic, keys), new Definitions(topic, keys)]
-    const expected = model.verify(await readHistory(`${topic}-history`, seals))
-    const logs = [await desk.look(), await fresh.look(), await openDesk(topic, keys).look()]
-    const content = contentOf(logs[0]?.objects ?? new Map(), definitions)
-    for (const log of logs) {
-      expect(log.damage).toBeUndefined()
-      expect(contentOf(log.objects, definitions)).toEqual(content)
-      expect([...log.objects.keys()].toSorted()).toEqual([...expected.keys()].toSorted())
-      for (const [key, definition] of expected) expect(log.objects.get(key)?.definition).toEqual(definition)
-    }
-    const names = [...expected].flatMap(([key, { name }]) =>
-      key.startsWith('destination/') ? [String(name)] : [],
-    )
-    await untilAllAgree(fleet, last.revision, names.toSorted())
-    await untilCopied(fleet, content)
-    await until(
-      'Kafka has compacted the topic, and a new reader sees the same',
-      async () => {
-        const log = await openDesk(topic, keys).look()
-        expect(contentOf(log.objects, definitions)).toEqual(content)
-        return (await countCompacted(topic)) < model.counts.made
-      },
-      { timeoutMs: 120_000, everyMs: 2_000 },
-    )
-    expect(odd).toEqual([])
-    expect(model.counts.made).toBeGreaterThan(minutes * 60)
-    expect(model.counts.unknown).toBeGreaterThan(0)
-    expect(model.counts.refused).toBeGreaterThan(0)
-    for (const [what, times] of Object.entries(disturbed)) expect([what, times > 0]).toEqual([what, true])
-    process.stderr.write(`seed ${seed}: ${JSON.stringify({ ...model.counts, ...disturbed })}\n`)
+    expect(await runModel(await openFleet())).toEqual([])
   },
-  minutes * 60_000 + 400_000,
+  longestMs,
+)
+
+/** The requests by which a change is written: Produce, InitProducerId, AddPartitionsToTxn and EndTxn. */
+const writing = [0, 22, 24, 26]
+/** One of so many answers is lost. A change has five of them. */
+const oneLost = 25
+
+test(
+  'admins whose answers of Kafka are lost after Kafka has done what was asked do so neither',
+  async () => {
+    const cloud = await startCloudKafka()
+    onTestFinished(() => cloud.stop())
+    const fleet = await openFleet({
+      brokers: [cloud.direct],
+      ofAdmins: [cloud.address],
+      hasEarlierVersion: false,
+    })
+    const random = new Random(seed)
+    const lost = new Map(writing.map((apiKey) => [apiKey, 0]))
+    cloud.manners.loses = ({ apiKey }) => {
+      if (!lost.has(apiKey) || !random.oneIn(oneLost)) return undefined
+      lost.set(apiKey, (lost.get(apiKey) ?? 0) + 1)
+      return random.pick(['cut', 'half'] as const)
+    }
+    expect(await runModel(fleet)).toEqual([])
+    expect([...lost.values()].every((times) => times > 0)).toBe(true)
+    process.stderr.write(`lost: ${JSON.stringify([...lost])}\n`)
+  },
+  longestMs,
 )

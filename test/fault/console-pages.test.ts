@@ -24,6 +24,7 @@ beforeAll(async () => {
   const bundle = join(folder, 'dist/console')
   browser = await startChromium()
   for (const state of states) served.set(state, await serveExamples(bundle, { rights: all, state }))
+  served.set('file', await serveExamples(bundle, { rights: all, catalog: 'file' }))
   served.set('customer', await serveExamples(bundle, { rights: ['see', 'test'] }))
 })
 
@@ -64,6 +65,10 @@ const paths = [
   ['elsewhere', 'No such page'],
 ] as const
 
+/** By how many pixels the table that is widest is wider than its place. */
+const widestCards = `Math.max(0, ...[...document.querySelectorAll('.scroll:has(> .cards)')].map(
+  ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`
+
 function urlOf(state: string, path: string): string {
   return `${served.get(state)?.origin ?? ''}/console/${path}`
 }
@@ -87,6 +92,8 @@ describe.each(states)('with answers that are %s', (state) => {
       expect(['dark', await axeFaults()]).toEqual(['dark', []])
       await page.setViewportSize({ width: 360, height: 740 })
       expect(['360 px', await overflow(), await axeFaults()]).toEqual(['360 px', 0, []])
+      // On a phone, nobody has to push a table aside to read a row.
+      expect(await page.evaluate(widestCards)).toBe(0)
       expect(await page.locator('main img').count()).toBe(0)
       expect(complaints.filter((text) => !text.includes('status of 503'))).toEqual([])
     },
@@ -257,6 +264,180 @@ test('a new destination gets the only source, also if somebody types before the 
   await page.getByLabel('Name', { exact: true }).fill('ERP')
   expect(await page.getByLabel('Sources').inputValue()).toBe('')
   expect(complaints).toEqual([])
+})
+
+test.each([
+  ['destinations', 'Destinations', 'Add a destination'],
+  ['sources', 'Sources', 'Add a source'],
+  ['links', "Customers' links", 'Make a link'],
+  ['tokens', 'Tokens', 'Make a token'],
+])(
+  'while the catalog is in a file, %s says so before a form, with the way out',
+  async (path, title, name) => {
+    const { page, complaints, axeFaults, overflow } = await open()
+    await page.goto(urlOf('file', path))
+    await untilShown(page, title)
+    expect(await page.getByRole('button', { name }).isDisabled()).toBe(true)
+    await page.getByRole('note').getByText('sluice catalog import FILE').waitFor()
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 900 })
+      expect([width, await overflow(), await axeFaults()]).toEqual([width, 0, []])
+    }
+    expect(complaints).toEqual([])
+  },
+)
+
+test('while the catalog is in a file, nobody fills the form of a destination, or pauses one', async () => {
+  const { page, axeFaults } = await open()
+  await page.goto(urlOf('file', 'new-destination'))
+  await untilShown(page, 'Add a destination')
+  await page.getByRole('note').getByText('Edit the file').waitFor()
+  expect(await page.getByLabel('Full URL').count()).toBe(0)
+  await page.goto(urlOf('file', 'destination?id=crm'))
+  await untilShown(page, hostile)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Pause' })
+  await dialog.getByText('in the file').waitFor()
+  expect(await dialog.getByRole('button').allTextContents()).toEqual(['✕', 'Close'])
+  expect(await axeFaults()).toEqual([])
+})
+
+test('a destination that was added is being stored until the server has read it', async () => {
+  const { page, axeFaults } = await open()
+  let isRead = false
+  await page.route('**/v1/destinations/crm/health', (route) =>
+    isRead
+      ? route.continue()
+      : route.fulfill({
+          status: 404,
+          contentType: 'application/problem+json',
+          body: JSON.stringify({ type: '/problems/not-found', title: 'Not found', status: 404, detail: 'x' }),
+        }),
+  )
+  await page.goto(urlOf('filled', 'new-destination'))
+  await untilShown(page, 'Add a destination')
+  await page.getByLabel('Id').fill('crm')
+  await page.getByLabel('Full URL').fill('https://crm.example.com/hook')
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByRole('status').filter({ hasText: 'Being stored…' }).waitFor()
+  expect([await page.getByRole('alert').count(), await axeFaults()]).toEqual([0, []])
+  isRead = true
+  await untilShown(page, hostile)
+  // Whoever comes without having added it is told what isn't there.
+  isRead = false
+  await page.reload()
+  await page.getByText('It may have been removed.').waitFor()
+})
+
+test('a destination without a secret says so to whoever may make one', async () => {
+  const { page, axeFaults, overflow } = await open()
+  await page.route('**/v1/destinations/crm/health', async (route) => {
+    const response = await route.fetch()
+    const health: object = await response.json()
+    await route.fulfill({ response, json: { ...health, isSigned: false } })
+  })
+  await page.setViewportSize({ width: 360, height: 740 })
+  await page.goto(urlOf('customer', 'destination?id=crm'))
+  await untilShown(page, hostile)
+  expect(await page.getByText('not signed').count()).toBe(0)
+  await page.goto(urlOf('filled', 'destination?id=crm'))
+  await page.getByRole('link', { name: 'Make a secret' }).waitFor()
+  expect([await axeFaults(), await overflow()]).toEqual([[], 0])
+  await page.getByRole('link', { name: 'Make a secret' }).click()
+  await page.getByRole('heading', { name: 'Secret', exact: true }).waitFor()
+})
+
+test('saved settings are said to be saved, until others are looked at', async () => {
+  const { page, axeFaults } = await open()
+  await page.goto(urlOf('filled', 'destination?id=crm&view=settings'))
+  await untilShown(page, hostile)
+  await page.getByLabel('Name', { exact: true }).fill('ERP')
+  await page.getByRole('button', { name: 'Review changes' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page
+    .getByRole('status')
+    .filter({ hasText: /^Saved at \d\d:\d\d:\d\d\./ })
+    .waitFor()
+  expect(await axeFaults()).toEqual([])
+  await page.getByRole('button', { name: 'Review changes' }).click()
+  await page.getByText(/^Saved at/).waitFor({ state: 'detached' })
+})
+
+test('an undo shows what it would change now, and not what was changed then', async () => {
+  const { page, axeFaults } = await open()
+  await page.goto(urlOf('filled', 'history'))
+  await untilShown(page, 'History of the catalog')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('This is what the undo changes now:').waitFor()
+  expect(await dialog.locator('del, ins').allTextContents()).toEqual(['paused', 'on'])
+  expect(await axeFaults()).toEqual([])
+  await dialog.getByRole('button', { name: 'Undo it' }).click()
+  await dialog.getByText('Undone by change').waitFor()
+  expect(await axeFaults()).toEqual([])
+})
+
+test('the answer to each try can be seen beside the request', async () => {
+  const { page, axeFaults, overflow } = await open()
+  await page.route('**/v1/log/messages/order-4711', async (route) => {
+    const response = await route.fetch()
+    const message: { deliveries: { records: Record<string, unknown>[] }[] } = await response.json()
+    for (const delivery of message.deliveries) {
+      const [first] = delivery.records
+      delivery.records = [500, 502, 503].map((status, place) => ({
+        ...first,
+        attempt: place + 1,
+        status,
+        answer: `answer ${status}`,
+      }))
+    }
+    await route.fulfill({ response, json: message })
+  })
+  await page.goto(urlOf('filled', 'message?id=order-4711'))
+  await untilShown(page, 'Message order-4711')
+  await page.getByRole('button', { name: 'Show request and answer' }).click()
+  const answer = page.getByRole('region', { name: 'Answer of main' })
+  await answer.getByText('answer 503', { exact: true }).waitFor()
+  await answer.getByLabel('Try of 3').selectOption({ index: 0 })
+  await answer.getByText('answer 500', { exact: true }).waitFor()
+  for (const width of [1280, 360]) {
+    await page.setViewportSize({ width, height: 900 })
+    expect([width, await overflow(), await axeFaults()]).toEqual([width, 0, []])
+  }
+})
+
+test('one message is sent again after one question', async () => {
+  const { page, axeFaults } = await open()
+  const orders: unknown[] = []
+  await page.route('**/v1/replays', (route) => {
+    orders.push(route.request().postDataJSON())
+    return route.continue()
+  })
+  await page.goto(urlOf('filled', 'message?id=order-4711'))
+  await untilShown(page, 'Message order-4711')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  expect(await axeFaults()).toEqual([])
+  await page.getByRole('button', { name: 'Send it' }).click()
+  await page.getByRole('status').filter({ hasText: 'It is on its way' }).waitFor()
+  expect(orders).toEqual([
+    { selection: { of: 'events', destination: 'erp', messageId: 'order-4711' }, again: true },
+  ])
+  expect(await axeFaults()).toEqual([])
+})
+
+test('the menu and the session lie apart however far the page is scrolled', async () => {
+  const { page } = await open()
+  await page.setViewportSize({ width: 1280, height: 420 })
+  await page.goto(urlOf('filled', 'find?q=crm'))
+  await untilShown(page, 'Find')
+  for (const top of [0, 100, 400, 4_000]) {
+    await page.evaluate(`scrollTo(0, ${top})`)
+    const menu = await page.getByRole('navigation', { name: 'Pages' }).boundingBox()
+    const who = await page.getByRole('complementary', { name: 'Your session' }).boundingBox()
+    const main = await page.locator('main').boundingBox()
+    expect((menu?.y ?? 0) + (menu?.height ?? 0)).toBeLessThanOrEqual(who?.y ?? 0)
+    expect((menu?.x ?? 0) + (menu?.width ?? 0)).toBeLessThanOrEqual(main?.x ?? 0)
+  }
 })
 
 test('a server that does not answer any more is told, with since when, until it answers again', async () => {

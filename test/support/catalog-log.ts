@@ -37,16 +37,23 @@ export function openHistoryDesk(topic: string, keys: CatalogKeys) {
   }
 }
 
+export type OpenDeskOptions = {
+  readonly penOf?: (pen: Pen) => DeskOptions['pen']
+  /** The addresses of Kafka. Default: those of the test run's Kafka. */
+  readonly brokers?: readonly string[]
+}
+
 /** Opens a desk for a topic that exists. Several desks of one topic are several processes. */
 export function openDesk(
   topic: string,
   keys: CatalogKeys,
   onRefused: (refused: RefusedRecord) => void = () => undefined,
-  penOf: (pen: Pen) => DeskOptions['pen'] = (pen) => pen,
+  { penOf = (pen) => pen, brokers }: OpenDeskOptions = {},
 ): CatalogDesk {
-  const reader = createPartitionReader(workerKafka(), { keepsOpen: true })
+  const kafka = workerKafka(brokers === undefined ? {} : { brokers })
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
   const desk = new CatalogDesk({
-    pen: penOf(new Pen({ kafka: workerKafka(), transactionalId: topic, topic })),
+    pen: penOf(new Pen({ kafka, transactionalId: topic, topic })),
     read: catalogReading(reader, topic),
     seals: new RecordSeals(topic, keys),
     definitions: new Definitions(topic, keys),

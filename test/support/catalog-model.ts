@@ -174,9 +174,9 @@ export async function readHistory(
  * Counts the records that a compacted topic has. A client that waits for the last offset waits in vain if
  * only the marker of a transaction is left there.
  */
-export async function countCompacted(topic: string): Promise<number> {
+export async function countCompacted(topic: string, brokers?: readonly string[]): Promise<number> {
   let count = 0
-  for await (const records of batchesOf(topic)) count += records.length
+  for await (const records of batchesOf(topic, brokers)) count += records.length
   return count
 }
 

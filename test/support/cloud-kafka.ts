@@ -26,9 +26,10 @@ export type Manners = {
   answers?: (request: SeenRequest) => Buffer | undefined
   /**
    * Returns what happens to the answer. `a second`: it arrives one second late. `half`: half of it arrives,
-   * and the connection closes. `all`: it never arrives. `undefined`: it arrives at once.
+   * and the connection closes. `cut`: the connection closes before it. `all`: it never arrives. `undefined`: it
+   * arrives at once.
    */
-  loses?: (request: SeenRequest) => 'a second' | 'half' | 'all' | undefined
+  loses?: (request: SeenRequest) => 'a second' | 'half' | 'cut' | 'all' | undefined
 }
 
 /**
@@ -119,6 +120,7 @@ function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
     if (loss === undefined) client.write(answer)
     else if (loss === 'a second') setTimeout(() => client.write(answer), 1_000)
     else if (loss === 'half') client.end(answer.subarray(0, answer.length / 2))
+    else if (loss === 'cut') client.destroy()
   })
 }
 

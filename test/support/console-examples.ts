@@ -28,6 +28,8 @@ export type ExampleOptions = {
   readonly rights: readonly string[]
   /** `filled`: what the examples have. `empty`: all lists are empty. `failing`: each call is refused. */
   readonly state?: 'filled' | 'empty' | 'failing'
+  /** Where the catalog is: in the topic, if nothing is said. */
+  readonly catalog?: 'file' | 'topic'
 }
 
 /**
@@ -74,7 +76,7 @@ function sendFile(bundle: string, name: string, response: ServerResponse): void 
 
 type Asked = ExampleOptions & { readonly body: string }
 
-function answerTo(method: string, path: string, { body, rights, state }: Asked): unknown {
+function answerTo(method: string, path: string, { body, rights, state, catalog }: Asked): unknown {
   if (path === '/v1/session')
     return {
       name: hostile,
@@ -83,6 +85,7 @@ function answerTo(method: string, path: string, { body, rights, state }: Asked):
       ends: null,
       content: rights.includes('admin'),
       label: null,
+      catalog: catalog ?? 'topic',
       isLink: !rights.includes('admin'),
       theme: null,
       isSession: true,
@@ -96,7 +99,8 @@ function answerTo(method: string, path: string, { body, rights, state }: Asked):
   const operation = found?.[1][method.toLowerCase()]
   const success = Object.entries(operation?.responses ?? {}).find(([status]) => status.startsWith('2'))
   const example = success?.[1].content?.['application/json']?.example
-  return state === 'empty' && (method === 'GET' || asks.test(path)) ? emptied(example) : soiled(example, '')
+  const isEmpty = state === 'empty' && (method === 'GET' || asks.test(path))
+  return soiled(isEmpty ? emptied(example) : example, '')
 }
 
 /** Calls with a body that only ask. */

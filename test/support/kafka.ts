@@ -74,9 +74,13 @@ export function otherProgram(brokers: readonly string[] = testKafka()): Kafka {
  */
 export async function createTopic(
   topic: string,
-  { partitions = 1, settings = {} }: { partitions?: number; settings?: Record<string, string> } = {},
+  {
+    partitions = 1,
+    settings = {},
+    brokers = testKafka(),
+  }: { partitions?: number; settings?: Record<string, string>; brokers?: readonly string[] } = {},
 ): Promise<void> {
-  const admin = otherProgram().admin()
+  const admin = otherProgram(brokers).admin()
   await admin.connect()
   try {
     const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))

@@ -54,15 +54,13 @@ function addSettings(command: Command): Command {
       'make at most so many deliveries at once in each process; none: the default',
       numberOrNone,
     )
-    .option('--timeout <time>', 'wait so long for an answer, such as 2s; none: delivery.timeout', (text) =>
-      text === none ? null : text,
-    )
+    .option('--timeout <time>', 'wait so long for an answer, such as 2s; none: delivery.timeout')
 }
 
 const none = 'none'
 
-function numberOrNone(text: string): number | null {
-  if (text === none) return null
+function numberOrNone(text: string): number | typeof none {
+  if (text === none) return none
   if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Give a number, or none.')
 }
@@ -70,9 +68,9 @@ function numberOrNone(text: string): number | null {
 /** Returns the fields that the options of settings set. `null`: the field is removed. */
 function settingsIn({ rate, maxInFlight, timeout }: Flags): Readonly<Record<string, unknown>> {
   return {
-    ...(rate !== undefined && { rateLimit: rate === null ? null : { perSecond: rate } }),
-    ...(maxInFlight !== undefined && { maxInFlight }),
-    ...(timeout !== undefined && { timeout }),
+    ...(rate !== undefined && { rateLimit: rate === none ? null : { perSecond: rate } }),
+    ...(maxInFlight !== undefined && { maxInFlight: maxInFlight === none ? null : maxInFlight }),
+    ...(timeout !== undefined && { timeout: timeout === none ? null : timeout }),
   }
 }
 
@@ -86,7 +84,7 @@ function addSet(parent: Command, { command, once }: CommandTools): void {
       'after',
       `
 Examples:
-  echo '{ sources: [shop], hooks: [{ url: https://example.com/hook }] }' | sluice destinations set crm -
+  echo '{ "sources": ["shop"], "hooks": [{ "url": "https://example.com/hook" }] }' | sluice destinations set crm -
   sluice destinations get crm > crm.yaml && $EDITOR crm.yaml && sluice destinations set crm crm.yaml
   sluice destinations set crm --rate 20 --timeout 5s
 

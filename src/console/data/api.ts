@@ -1,12 +1,12 @@
 import { type Answer, answered, within } from './answer.ts'
 import { admin } from './client.ts'
+import type { CountedRange } from './minutes.ts'
 import type {
   BulkOrder,
   Destination,
   Grant,
   GroupedStats,
   LogKind,
-  LogMinute,
   ReplaySelection,
   ReplayState,
   Right,
@@ -254,13 +254,11 @@ export function searchLog(search: LogSearch, reading: Reading = {}) {
   return answered(admin.post('/v1/log/search', { body: filled(search), ...within(reading) }))
 }
 
-type Minutes = { readonly from: string; readonly to: string; readonly minutes: readonly LogMinute[] }
-
 /** Counts by the minute, with durations. */
 export async function readMinutes(
-  range: { readonly from: string },
+  range: { readonly from: string; readonly destination?: string },
   reading: Reading = {},
-): Promise<Answer<Minutes>> {
+): Promise<Answer<CountedRange>> {
   const answer = await answered(admin.post('/v1/log/stats', { body: range, ...within(reading) }))
   if (!answer.ok) return answer
   const { from, to, minutes = [] } = answer.value
@@ -269,9 +267,10 @@ export async function readMinutes(
 
 export type StepQuery = {
   readonly from: string
-  readonly step: '1m' | '1h'
-  readonly groupBy: 'destination' | 'status'
+  readonly step: '1m' | '1h' | '24h'
+  readonly groupBy: 'destination' | 'status' | 'all'
   readonly destination?: string
+  readonly replay?: string
   readonly top: number
 }
 

@@ -15,6 +15,8 @@ export type Session = {
   readonly isLink: boolean
   /** Whether it sees what messages contain, and what endpoints have answered. */
   readonly seesContent: boolean
+  /** Where the catalog is. One in a file is edited there. */
+  readonly catalog: 'file' | 'topic'
   readonly theme: Theme | null
   /** When the session ends, if it does. */
   readonly endsAt: string | null
@@ -58,6 +60,15 @@ function shownTheme(): Theme | undefined {
 
 /** Whether the session may see what messages contain. */
 export const seesContent = computed(() => known.value.is === 'in' && known.value.session.seesContent)
+
+/** Whether the session may see what endpoints have answered. A link may see this alone. */
+export const seesAnswers = computed(() => {
+  const now = known.value
+  return seesContent.value || (now.is === 'in' && now.session.rights.includes('answers'))
+})
+
+/** Whether the catalog is in a file, so that nothing of it can be changed here. */
+export const isInFile = computed(() => known.value.is === 'in' && known.value.session.catalog === 'file')
 
 /** Whether a customer's link has begun the session. */
 export const isCustomer = computed(() => known.value.is === 'in' && known.value.session.isLink)
@@ -177,9 +188,9 @@ async function lookAtSession(): Promise<void> {
     leave(answer.problem.status === 401 ? undefined : answer.problem)
     return
   }
-  const { name, rights, scope, ends, content, isLink, theme } = answer.value
+  const { name, rights, scope, ends, content, catalog, isLink, theme } = answer.value
   remember('sluice-came-by', isLink ? 'link' : 'token')
-  const session = { name, rights, scope, isLink, endsAt: ends, seesContent: content, theme }
+  const session = { name, rights, scope, isLink, endsAt: ends, seesContent: content, catalog, theme }
   known.value = { is: 'in', session }
   if (theme === null) return
   if (theme.accent !== null) showAccent(theme.accent)

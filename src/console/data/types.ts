@@ -43,7 +43,7 @@ export type {
 } from '../../../clients/admin/client.js'
 
 /** What a customer's link allows. */
-export type Grant = 'see' | 'replay' | 'test' | 'edit_url' | 'rotate'
+export type Grant = 'see' | 'answers' | 'replay' | 'test' | 'edit_url' | 'rotate'
 export type Right = 'read' | 'operate' | 'admin'
 export type Condition = Conditions
 export type State = ListedDestination['state']
@@ -55,6 +55,7 @@ export type DeliveryState = LogDelivery['state']
 export type GroupedStats = Required<
   Pick<Answer<'post', '/v1/log/stats'>, 'from' | 'to' | 'times' | 'groups' | 'others'>
 >
+export type Undone = Answer<'post', '/v1/catalog/history/{revision}/undo'>
 export type Tested = Answer<'post', '/v1/destinations/{destination}/test'>
 export type MessageContent = Answer<'get', '/v1/log/messages/{message}/content'>
 export type SourceEvents = Answer<'get', '/v1/sources/{source}/events'>

@@ -46,7 +46,7 @@ export const replayWords: Readonly<Record<ReplayState, Word>> = {
 export const triedWords: Readonly<Record<Previewed['result'], Word>> = {
   passes: { word: 'match', tone: 'good' },
   excluded: { word: 'no match', tone: 'quiet' },
-  missing_field: { word: 'absent field', tone: 'warn' },
+  missing_field: { word: 'absent or other type', tone: 'warn' },
   not_sampled: { word: 'not in the sample', tone: 'quiet' },
   failed: { word: 'error', tone: 'bad' },
   mapping_failed: { word: 'error in the mapping', tone: 'bad' },

@@ -29,6 +29,8 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
     theirs: useSignal<Present | undefined>(undefined),
   }
   const isChecked = useSignal(false)
+  /** When changes were saved, in epoch milliseconds. `undefined` once others are looked at. */
+  const savedAtMs = useSignal<number | undefined>(undefined)
   const save = useAct(
     async (destination: Destination, isDryRun: boolean) => {
       const { loaded, version } = slots.base.value
@@ -43,10 +45,12 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
   )
   const send = async (isDryRun: boolean): Promise<void> => {
     const destination = editedIn(slots)
+    savedAtMs.value = undefined
     if (destination === undefined) return
     const answer = await save.run(destination, isDryRun)
     isChecked.value = isDryRun && answer.ok
     if (!answer.ok || isDryRun) return
+    savedAtMs.value = Date.now()
     const present = await presentOf(slots.base.value.loaded.id)
     if (present !== undefined) reopen(slots, present)
     askAllAgain()
@@ -54,6 +58,7 @@ export function useEditor(opened: Present, hookIds: readonly string[]) {
   return {
     ...slots,
     isChecked,
+    savedAtMs,
     save,
     difference: () => differenceIn(slots),
     check: () => send(true),

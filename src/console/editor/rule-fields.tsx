@@ -21,7 +21,7 @@ export function RuleFields({ draft, set }: Props) {
         rows={2}
         isMono
         placeholder='event == "Order Completed" && properties.total > 100'
-        hint="In CEL, on a message. A message that lacks a field of it does not match. Empty: each message matches."
+        hint="In CEL: what must be true of a message. One that lacks a field of it, or has a text where a number is compared, does not match. Empty: each message matches."
       />
       <Field
         label="Percentage of users"

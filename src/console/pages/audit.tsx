@@ -44,7 +44,7 @@ export function AuditPage() {
 function Entries({ entries }: { entries: readonly AuditEntry[] }) {
   return (
     <div class="scroll" role="region" aria-label="Audit trail" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Time</th>
@@ -78,7 +78,9 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
                 )}
                 {entry.destination === null ? null : <DestinationLink id={entry.destination} />}
               </td>
-              <td class="number">{entry.records === null ? '' : count(entry.records)}</td>
+              <td class="number" data-name="records">
+                {entry.records === null ? '' : count(entry.records)}
+              </td>
               <td class="why">{entry.detail}</td>
             </tr>
           ))}

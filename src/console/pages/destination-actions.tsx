@@ -2,12 +2,13 @@ import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import type { Answer } from '../data/answer.ts'
 import { count, counted } from '../data/format.ts'
-import { may } from '../data/session.ts'
+import { isInFile, may } from '../data/session.ts'
 import type { DestinationHealth, HookTrial, Tested } from '../data/types.ts'
 import { type Act, useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Button, Choice } from '../parts/form.tsx'
+import { InFile } from '../parts/in-file.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 import { ReplayDialog } from '../parts/replay-dialog.tsx'
 import { Time } from '../parts/time.tsx'
@@ -143,6 +144,17 @@ function SwitchDialog({ health, onClose }: OneProps) {
   // The page asks for the state again afterwards. The dialog still speaks of what was asked for.
   const isOn = useSignal(health.state === 'on').value
   const act = useAct(() => switchTo(isOn ? 'paused' : 'on', health))
+  if (isInFile.value && health.state !== 'auto_paused')
+    return (
+      <Dialog title={isOn ? 'Pause' : 'Resume'} onClose={onClose}>
+        <InFile>
+          Set <code>state</code> of it to <code>{isOn ? 'paused' : 'on'}</code> in the file.
+        </InFile>
+        <footer>
+          <Button onClick={onClose}>Close</Button>
+        </footer>
+      </Dialog>
+    )
   return (
     <Ask
       title={isOn ? 'Pause' : 'Resume'}

@@ -1,12 +1,16 @@
 import { useMemo } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
-import { count, duration, percent, shortCount } from '../data/format.ts'
+import { now } from '../data/clock.ts'
+import { count, duration, millis, percent, shortCount } from '../data/format.ts'
+import { type CountedRange, latencyOf, minuteMs } from '../data/minutes.ts'
+import { may } from '../data/session.ts'
 import type { DestinationHealth, GroupedStats, HookState } from '../data/types.ts'
 import { stateWords } from '../data/words.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Chart, type Line } from '../parts/chart.tsx'
 import { Link } from '../parts/link.tsx'
+import { LatencyChart } from '../parts/minute-charts.tsx'
 import { Figure, Part } from '../parts/page.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
 import { Ago, Time } from '../parts/time.tsx'
@@ -29,13 +33,22 @@ export function DestinationOverview({ health }: { health: DestinationHealth }) {
         },
         reading,
       ),
-    5_000,
+    20_000,
   )
   const stats = asked.value.value
+  const { asked: counted } = useAsk(
+    `minutes-${id}`,
+    (reading) =>
+      api.readMinutes({ from: new Date(Date.now() - hourMs).toISOString(), destination: id }, reading),
+    5_000,
+  )
+  const range = counted.value.value
   return (
     <>
+      {health.isSigned ? null : <Unsigned id={id} />}
       <dl class="figures">
         <HealthFigures health={health} />
+        <LatencyFigure range={range} timeoutMs={health.timeoutMs} />
         <BatchFigure batch={health.batch} />
       </dl>
       <Part title="URLs">
@@ -47,7 +60,7 @@ export function DestinationOverview({ health }: { health: DestinationHealth }) {
       </Part>
       <Part title="Last hour">
         <NotYet asked={asked.value} />
-        {stats === undefined ? null : <Answers id={id} stats={stats} />}
+        {stats === undefined ? null : <Answers id={id} stats={stats} range={range} />}
       </Part>
     </>
   )
@@ -91,6 +104,41 @@ function HealthFigures({ health: { state, health } }: { health: DestinationHealt
         />
       )}
     </>
+  )
+}
+
+/** Whoever may make a secret is told that there is none. */
+function Unsigned({ id }: { id: string }) {
+  if (!may('admin', 'rotate')) return null
+  return (
+    <p class="note" role="note">
+      Requests are not signed, so the endpoint can not tell whether they come from you.{' '}
+      <Link to="destination" params={{ id, view: 'secret' }}>
+        Make a secret
+      </Link>
+      , and give it to the endpoint.
+    </p>
+  )
+}
+
+type LatencyProps = { range: CountedRange | undefined; timeoutMs: number | null }
+
+/** How long the requests of the slowest of the last minutes took, or of the last minute that had some. */
+function LatencyFigure({ range, timeoutMs }: LatencyProps) {
+  const minutes = range?.minutes ?? []
+  const recent = minutes.filter(({ minute }) => Date.parse(minute) >= now.value - 6 * minuteMs)
+  const latency = latencyOf(recent.length === 0 ? minutes.slice(-1) : recent)
+  const most = timeoutMs === null ? '' : `, allowed ${millis(timeoutMs)}`
+  return (
+    <Figure
+      name="Latency, 95 %"
+      value={millis(latency?.p95)}
+      note={
+        latency === undefined
+          ? 'of the last minutes'
+          : `half ${millis(latency.p50)}, 99 % ${millis(latency.p99)}${most}`
+      }
+    />
   )
 }
 
@@ -140,7 +188,9 @@ function HookRow({ hook }: { hook: HookState }) {
   )
 }
 
-function Answers({ id, stats }: { id: string; stats: GroupedStats }) {
+type AnswersProps = { id: string; stats: GroupedStats; range: CountedRange | undefined }
+
+function Answers({ id, stats, range }: AnswersProps) {
   const shown = useMemo(() => linesOf(stats), [stats])
   if (stats.groups.length === 0)
     return (
@@ -161,6 +211,9 @@ function Answers({ id, stats }: { id: string; stats: GroupedStats }) {
   return (
     <div class="charts">
       <Chart title="Requests a minute" times={shown.times} lines={shown.lines} write={shortCount} />
+      {latencyOf(range?.minutes ?? []) === undefined || range === undefined ? null : (
+        <LatencyChart {...range} />
+      )}
       <table class="narrow">
         <caption>Answers</caption>
         <thead>

@@ -3,6 +3,7 @@ import * as api from '../data/api.ts'
 import type { Problem } from '../data/answer.ts'
 import { useAsk } from '../data/asking.ts'
 import { differenceOf } from '../data/difference.ts'
+import { localClock } from '../data/format.ts'
 import { go, urlOf } from '../data/route.ts'
 import { may } from '../data/session.ts'
 import type { Destination } from '../data/types.ts'
@@ -31,7 +32,7 @@ export function DestinationSettings({ id, hookIds }: { id: string; hookIds: read
 
 function Editor({ present, hookIds }: { present: Present; hookIds: readonly string[] }) {
   const editor = useEditor(present, hookIds)
-  const { save, isChecked, theirs, base } = editor
+  const { save, isChecked, savedAtMs, theirs, base } = editor
   return (
     <Part
       title="Settings"
@@ -49,6 +50,11 @@ function Editor({ present, hookIds }: { present: Present; hookIds: readonly stri
       ) : (
         <Conflict before={base.value.loaded} present={theirs.value} onTake={editor.takeTheirs} />
       )}
+      <p role="status">
+        {savedAtMs.value === undefined
+          ? ''
+          : `Saved at ${localClock(new Date(savedAtMs.value))}. Running processes use it within a second.`}
+      </p>
       <Button onClick={() => void editor.check()} isBusy={save.isBusy} tone="main">
         Review changes
       </Button>

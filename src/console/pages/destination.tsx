@@ -1,8 +1,11 @@
+import { useEffect } from 'preact/hooks'
 import * as api from '../data/api.ts'
-import { useAsk } from '../data/asking.ts'
-import { useLive } from '../data/live.ts'
+import { type Asked, useAsk } from '../data/asking.ts'
+import { useLiveHealth } from '../data/live.ts'
 import { route, urlOf } from '../data/route.ts'
 import { isForAll, may } from '../data/session.ts'
+import { isBeingRead, noteRead } from '../data/stored.ts'
+import type { DestinationHealth } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
 import { Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
@@ -26,36 +29,35 @@ const views = [
 ] as const
 type View = (typeof views)[number]['value']
 
+/** Asks how a destination is, oftener while it is being stored. */
+function useHealth(id: string) {
+  const isNew = isBeingRead(id)
+  const asking = useAsk(`health-${id}`, (reading) => api.readHealth(id, reading), isNew ? 500 : 3_000)
+  useLiveHealth(id, asking)
+  const { asked } = asking
+  const isRead = asked.value.value !== undefined
+  useEffect(() => {
+    if (isRead) noteRead(id)
+  }, [isRead, id])
+  return { asked: asked.value, isNew }
+}
+
 /** A destination: its state, and views by the parameter `view`. */
 export function DestinationPage() {
   const { params } = route.value
   const id = params.get('id') ?? ''
   const view = views.find(({ value }) => value === params.get('view'))?.value ?? 'overview'
-  const { asked, again } = useAsk(`health-${id}`, (reading) => api.readHealth(id, reading), 3_000)
-  useLive({ destination: id }, again)
-  const health = asked.value.value
+  const { asked, isNew } = useHealth(id)
+  const health = asked.value
   return (
     <Page
       title={health?.name ?? id}
       aside={health === undefined ? undefined : <DestinationActions health={health} />}
     >
-      <NotYet asked={asked.value} />
-      {health === undefined && asked.value.problem?.status === 404 ? (
-        <Empty title="It may have been removed.">
-          <a href={urlOf('history')}>History</a> says what was changed, and undoes it.
-        </Empty>
-      ) : null}
+      {health === undefined ? <NotThere asked={asked} isNew={isNew} /> : null}
       {health === undefined ? null : (
         <>
-          <p class="lead">
-            <ConditionBadge condition={health.health.condition} />{' '}
-            {health.health.since === null ? null : (
-              <span class="quiet">
-                <Ago at={health.health.since} />
-              </span>
-            )}{' '}
-            {health.health.why} {health.name === id ? null : <span class="quiet mono">{id}</span>}
-          </p>
+          <State health={health} />
           <nav class="tabs" aria-label="Views of the destination">
             {views
               .filter(({ value }) => isShown(value))
@@ -83,6 +85,38 @@ export function DestinationPage() {
         </>
       )}
     </Page>
+  )
+}
+
+function NotThere({ asked, isNew }: { asked: Asked<DestinationHealth>; isNew: boolean }) {
+  if (asked.problem?.status !== 404) return <NotYet asked={asked} />
+  if (isNew)
+    return (
+      <p class="quiet" role="status">
+        Being stored…
+      </p>
+    )
+  return (
+    <>
+      <NotYet asked={asked} />
+      <Empty title="It may have been removed.">
+        <a href={urlOf('history')}>History</a> says what was changed, and undoes it.
+      </Empty>
+    </>
+  )
+}
+
+function State({ health: { destination, name, health } }: { health: DestinationHealth }) {
+  return (
+    <p class="lead">
+      <ConditionBadge condition={health.condition} />{' '}
+      {health.since === null ? null : (
+        <span class="quiet">
+          <Ago at={health.since} />
+        </span>
+      )}{' '}
+      {health.why} {name === destination ? null : <span class="quiet mono">{destination}</span>}
+    </p>
   )
 }
 

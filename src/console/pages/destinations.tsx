@@ -3,11 +3,12 @@ import * as api from '../data/api.ts'
 import { type Asked, useAsk } from '../data/asking.ts'
 import { count, duration } from '../data/format.ts'
 import { route, setParams } from '../data/route.ts'
-import { may } from '../data/session.ts'
+import { isInFile, may } from '../data/session.ts'
 import { useSettled } from '../data/settled.ts'
 import type { BulkOrder, GroupedStats, ListedDestination } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
-import { Choice, Field } from '../parts/form.tsx'
+import { Button, Choice, Field } from '../parts/form.tsx'
+import { InFile } from '../parts/in-file.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager } from '../parts/pager.tsx'
@@ -61,13 +62,16 @@ export function DestinationsPage() {
     <Page
       title="Destinations"
       aside={
-        may('admin') ? (
+        !may('admin') ? undefined : isInFile.value ? (
+          <Button disabled>Add a destination</Button>
+        ) : (
           <Link to="new-destination" class="button">
             Add a destination
           </Link>
-        ) : undefined
+        )
       }
     >
+      <InFile />
       <Filters given={given} state={query.state} sort={sort} />
       <NotYet asked={asked.value} />
       {list === undefined ? null : list.destinations.length === 0 ? (
@@ -122,10 +126,12 @@ function NoDestinations({ isFiltered }: { isFiltered: boolean }) {
     return <Empty title="No destination fits.">Search for a part of its id, its name or its host.</Empty>
   return (
     <Empty title="There are no destinations yet.">
-      {may('admin') ? (
-        <Link to="new-destination">Add the first one.</Link>
-      ) : (
+      {!may('admin') ? (
         'Whoever has the right admin adds them.'
+      ) : isInFile.value ? (
+        'The file of the catalog has none.'
+      ) : (
+        <Link to="new-destination">Add the first one.</Link>
       )}
     </Empty>
   )
@@ -180,11 +186,11 @@ function List({ destinations, stats, ticks }: ListProps) {
   const ids = destinations.map(({ id }) => id)
   return (
     <div class="scroll" role="region" aria-label="Destinations" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             {ticks === undefined ? null : (
-              <th scope="col">
+              <th scope="col" class="kept">
                 <input
                   type="checkbox"
                   aria-label="Select all on this page"
@@ -251,8 +257,12 @@ function Row({ one, stats, ticks }: RowProps) {
           <Spark succeeded={group.succeeded} failed={group.failed} />
         )}
       </td>
-      <td class="number">{count(health.waiting)}</td>
-      <td class="number">{health.waiting === 0 ? '' : duration(health.drainedInSeconds)}</td>
+      <td class="number" data-name="waiting">
+        {count(health.waiting)}
+      </td>
+      <td class="number" data-name="drained in">
+        {health.waiting === 0 ? '' : duration(health.drainedInSeconds)}
+      </td>
       <td>
         {one.hooks.map(({ id, origin }) => (
           <div key={id} class="mono cut">

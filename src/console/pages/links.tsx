@@ -2,10 +2,12 @@ import { type Signal, useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
+import { isInFile, may, seesContent } from '../data/session.ts'
 import type { Grant, ListedLink } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Button, Check, Choice, Field } from '../parts/form.tsx'
+import { InFile } from '../parts/in-file.tsx'
 import { Page } from '../parts/page.tsx'
 import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
 import { RevokeDialog } from '../parts/revoke-dialog.tsx'
@@ -23,6 +25,7 @@ export function LinksPage() {
       aside={
         <Button
           tone="main"
+          disabled={isInFile.value}
           onClick={() => {
             isMaking.value = true
           }}
@@ -31,6 +34,9 @@ export function LinksPage() {
         </Button>
       }
     >
+      <InFile title="The catalog is in a file, so links can not be kept.">
+        A link has to outlive a restart.
+      </InFile>
       <NotYet asked={asked.value} />
       {links === undefined ? null : links.length === 0 ? (
         <Empty title="There is no link.">
@@ -53,7 +59,7 @@ export function LinksPage() {
 function LinkTable({ links }: { links: readonly ListedLink[] }) {
   return (
     <div class="scroll" role="region" aria-label="Links" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">For</th>
@@ -82,11 +88,11 @@ function LinkRow({ link }: { link: ListedLink }) {
     <tr>
       <th scope="row">{link.name}</th>
       <td class="mono">{link.label}</td>
-      <td>{link.rights.map((right) => right.replaceAll('_', ' ')).join(', ')}</td>
-      <td class="when">
+      <td data-name="may">{link.rights.map((right) => right.replaceAll('_', ' ')).join(', ')}</td>
+      <td class="when" data-name="ends">
         <Time at={link.expiresAt} />
       </td>
-      <td>
+      <td data-name="made">
         <Time at={link.createdAt} /> by {link.createdBy}
       </td>
       <td>
@@ -115,13 +121,20 @@ function LinkRow({ link }: { link: ListedLink }) {
   )
 }
 
-const grants = [
+type Given = { readonly grant: Grant; readonly name: string; readonly hint?: string }
+
+const grants: readonly Given[] = [
   { grant: 'see', name: 'See destinations and what became of messages' },
+  {
+    grant: 'answers',
+    name: 'See what endpoints have answered',
+    hint: 'To failed requests, if attempts.answers is on. An answer may repeat parts of a message.',
+  },
   { grant: 'replay', name: 'Send again, and try now' },
   { grant: 'test', name: 'Send test messages' },
   { grant: 'edit_url', name: 'Change URLs' },
   { grant: 'rotate', name: 'Replace secrets' },
-] as const satisfies readonly { grant: Grant; name: string }[]
+]
 
 const days = [
   { value: '7', name: 'In a week' },
@@ -211,10 +224,11 @@ function Shown({ label }: { label: string }) {
 function GrantChecks({ chosen }: { chosen: Signal<readonly Grant[]> }) {
   return (
     <>
-      {grants.map(({ grant, name }) => (
+      {grants.filter(isGivable).map(({ grant, name, hint }) => (
         <Check
           key={grant}
           label={name}
+          {...(hint === undefined ? {} : { hint })}
           value={chosen.value.includes(grant)}
           onChange={(isOn) => {
             const others = chosen.value.filter((one) => one !== grant)
@@ -222,9 +236,15 @@ function GrantChecks({ chosen }: { chosen: Signal<readonly Grant[]> }) {
           }}
         />
       ))}
-      <p class="hint">No link shows what messages contain, or what endpoints answer.</p>
+      <p class="hint">No link shows what messages contain.</p>
     </>
   )
+}
+
+/** Tells whether the session has what it takes to give a grant. */
+function isGivable({ grant }: Given): boolean {
+  if (grant === 'answers') return seesContent.value
+  return (grant !== 'edit_url' && grant !== 'rotate') || may('admin')
 }
 
 function MadeDialog({ path, onClose }: { path: string; onClose: () => void }) {

@@ -4,7 +4,7 @@ import { useAsk } from '../data/asking.ts'
 import { millis } from '../data/format.ts'
 import { useLive } from '../data/live.ts'
 import { route } from '../data/route.ts'
-import { isCustomer, may, seesContent } from '../data/session.ts'
+import { isCustomer, may, seesAnswers, seesContent } from '../data/session.ts'
 import type { Delivery, LogRecord, MessageContent, ReplaySelection } from '../data/types.ts'
 import { deliveryWords, recordText, recordTone } from '../data/words.ts'
 import { type Act, useAct } from '../parts/act.tsx'
@@ -14,7 +14,7 @@ import { Button } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
 import { Page, Part } from '../parts/page.tsx'
 import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
-import { ReplayDialog } from '../parts/replay-dialog.tsx'
+import { SendAgainDialog } from '../parts/send-again-dialog.tsx'
 import { Ago, Time } from '../parts/time.tsx'
 
 /** What became of a message: each delivery from its first try to its end. */
@@ -77,14 +77,16 @@ function Fact({ name, children }: { name: string; children: preact.ComponentChil
 /** What messages contain is about people, so it is shown only when somebody asks, which is written down. */
 function ContentPart({ content }: { content: Act<[], MessageContent> }) {
   const { done, problem, isBusy } = content
-  if (!seesContent.value)
+  if (!seesContent.value) {
+    const unseen = `what messages contain${seesAnswers.value ? '' : ', and what endpoints answer'}`
     return (
       <p class="lead quiet">
         {isCustomer.value
-          ? 'To see what messages contain, and what endpoints answer, ask whoever gave you the link.'
-          : 'Your session does not see what messages contain, and what endpoints answer.'}
+          ? `To see ${unseen}, ask whoever gave you the link.`
+          : `Your session does not see ${unseen}.`}
       </p>
     )
+  }
   if (done === undefined)
     return (
       <p class="lead">
@@ -208,8 +210,7 @@ function DeliveryActions({ id, destination, delivery }: ActionProps) {
         Send again
       </Button>
       {isSending.value ? (
-        <ReplayDialog
-          title="Send this message again"
+        <SendAgainDialog
           selection={selectionOf(id, destination, delivery)}
           onClose={() => {
             isSending.value = false

@@ -3,13 +3,24 @@ import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { destinationOf, draftOf, noDestination } from '../editor/draft.ts'
 import { go, urlOf } from '../data/route.ts'
-import { known } from '../data/session.ts'
+import { isInFile, known } from '../data/session.ts'
+import { noteStored } from '../data/stored.ts'
 import { useAct } from '../parts/act.tsx'
 import { DestinationForm } from '../editor/destination-form.tsx'
+import { InFile } from '../parts/in-file.tsx'
 import { Page } from '../parts/page.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 
 export function NewDestinationPage() {
+  return (
+    <Page title="Add a destination">
+      <InFile />
+      {isInFile.value ? null : <NewDestination />}
+    </Page>
+  )
+}
+
+function NewDestination() {
   const { asked } = useAsk('sources', api.listSources)
   const sources = (asked.value.value?.sources ?? []).map(({ id }) => id)
   const typed = useSignal<ReturnType<typeof draftOf> | undefined>(undefined)
@@ -24,37 +35,40 @@ export function NewDestinationPage() {
   )
   const submit = async (): Promise<void> => {
     const answer = await add.run()
-    if (answer.ok) go(urlOf('destination', { id: draft.id.trim() }))
+    if (!answer.ok) return
+    noteStored(draft.id.trim())
+    go(urlOf('destination', { id: draft.id.trim() }))
   }
   return (
-    <Page title="Add a destination">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void submit()
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void submit()
+      }}
+    >
+      <DestinationForm
+        draft={draft}
+        isNew
+        sources={sources}
+        onChange={(next) => {
+          if (next.sources !== draft.sources) hasChosenSources.value = true
+          typed.value = next
         }}
-      >
-        <DestinationForm
-          draft={draft}
-          isNew
-          sources={sources}
-          onChange={(next) => {
-            if (next.sources !== draft.sources) hasChosenSources.value = true
-            typed.value = next
-          }}
-        />
-        <ProblemNote
-          problem={
-            add.problem?.status === 412
-              ? { ...add.problem, detail: `There is a destination ${draft.id} already. Choose another id.` }
-              : add.problem
-          }
-        />
-        <button type="submit" data-tone="main" disabled={add.isBusy}>
-          Add
-        </button>
-      </form>
-    </Page>
+      />
+      <p class="hint">
+        Requests are not signed at first. Once it is added, make a secret on its page, under Secret.
+      </p>
+      <ProblemNote
+        problem={
+          add.problem?.status === 412
+            ? { ...add.problem, detail: `There is a destination ${draft.id} already. Choose another id.` }
+            : add.problem
+        }
+      />
+      <button type="submit" data-tone="main" disabled={add.isBusy}>
+        Add
+      </button>
+    </form>
   )
 }
 

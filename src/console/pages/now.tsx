@@ -1,24 +1,22 @@
-import { useMemo } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import type { Answer } from '../data/answer.ts'
 import { useAsk } from '../data/asking.ts'
 import { now } from '../data/clock.ts'
-import { count, duration, millis, percent, shortCount } from '../data/format.ts'
+import { count, duration, millis, percent } from '../data/format.ts'
+import { latencyOf, minuteMs } from '../data/minutes.ts'
 import { route, setParams } from '../data/route.ts'
 import { isForAll } from '../data/session.ts'
 import type { Attention as Whole, ListedDestination, LogMinute, Status } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
-import { Chart, type Line } from '../parts/chart.tsx'
 import { Choice } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
+import { LatencyChart, RequestChart } from '../parts/minute-charts.tsx'
 import { Figure, Page, Part } from '../parts/page.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
 import { Ago } from '../parts/time.tsx'
 
 /** The command to run next is for terminals. */
 type Attention = Omit<Whole, 'next'>
-
-const minuteMs = 60_000
 
 export function NowPage() {
   const hours = route.value.params.get('hours') === '24' ? 24 : 1
@@ -126,7 +124,7 @@ function RequestFigures({ minutes = [] }: Minutes) {
   const succeeded = total((minute) => minute.succeeded)
   const failed = total((minute) => minute.failed)
   const dead = minutes.reduce((sum, minute) => sum + minute.dead, 0)
-  const p95 = Math.max(...last.map(({ durationMs }) => durationMs?.p95 ?? 0))
+  const latency = latencyOf(last)
   const all = succeeded + failed
   return (
     <>
@@ -136,7 +134,7 @@ function RequestFigures({ minutes = [] }: Minutes) {
         value={all === 0 ? '—' : percent(succeeded / all)}
         note={`${count(failed)} failed in 5 min`}
       />
-      <Figure name="Latency" value={p95 > 0 ? millis(p95) : '—'} note="95 % are faster" />
+      <Figure name="Latency" value={millis(latency?.p95)} note="95 % are faster" />
       <Figure
         name="Dead letters"
         value={dead === 0 ? '0' : <Link to="dead-letters">{count(dead)}</Link>}
@@ -201,7 +199,6 @@ function AttentionList({ list, total }: { list: readonly Attention[]; total: num
 }
 
 function Charts({ from, to, minutes }: { from: string; to: string; minutes: readonly LogMinute[] }) {
-  const shown = useMemo(() => seriesOf(from, to, minutes), [from, to, minutes])
   if (minutes.length === 0)
     return (
       <Empty title="No requests in this time.">
@@ -210,31 +207,8 @@ function Charts({ from, to, minutes }: { from: string; to: string; minutes: read
     )
   return (
     <div class="charts">
-      <Chart title="Requests a minute" times={shown.times} lines={shown.requests} write={shortCount} />
-      <Chart title="Latency" times={shown.times} lines={shown.latency} write={millis} />
+      <RequestChart from={from} to={to} minutes={minutes} />
+      <LatencyChart from={from} to={to} minutes={minutes} />
     </div>
   )
-}
-
-/** Fills the minutes without requests, which the API leaves out. */
-function seriesOf(from: string, to: string, minutes: readonly LogMinute[]) {
-  const byTime = new Map(minutes.map((minute) => [Date.parse(minute.minute), minute]))
-  const first = Math.ceil(Date.parse(from) / minuteMs) * minuteMs
-  const times: number[] = []
-  for (let at = first; at < Date.parse(to); at += minuteMs) times.push(at)
-  const values = (of: (minute: LogMinute) => number | null, otherwise: number | null) =>
-    times.map((at) => {
-      const minute = byTime.get(at)
-      return minute === undefined ? otherwise : of(minute)
-    })
-  const requests: readonly Line[] = [
-    { name: 'accepted', colour: '--good', values: values(({ succeeded }) => succeeded, 0) },
-    { name: 'failed', colour: '--bad', values: values(({ failed }) => failed, 0) },
-  ]
-  const latency: readonly Line[] = [
-    { name: '50 %', colour: '--accent', values: values(({ durationMs }) => durationMs?.p50 ?? null, null) },
-    { name: '95 %', colour: '--line-2', values: values(({ durationMs }) => durationMs?.p95 ?? null, null) },
-    { name: '99 %', colour: '--line-3', values: values(({ durationMs }) => durationMs?.p99 ?? null, null) },
-  ]
-  return { times: times.map((at) => at / 1000), requests, latency }
 }

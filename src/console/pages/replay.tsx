@@ -3,7 +3,7 @@ import { useAsk } from '../data/asking.ts'
 import { bytes, count, duration } from '../data/format.ts'
 import { route } from '../data/route.ts'
 import { may } from '../data/session.ts'
-import type { Replay } from '../data/types.ts'
+import type { GroupedStats, Replay } from '../data/types.ts'
 import { replayWords } from '../data/words.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
@@ -74,7 +74,30 @@ function ReplayActions({ replay }: { replay: Replay }) {
   )
 }
 
+/** Counts what has come of the requests of a replay since it was asked for. */
+function useOutcome({ id, createdAt }: Replay) {
+  const { asked } = useAsk(
+    `outcome-${id}`,
+    (reading) => {
+      // The clocks of workers may be behind.
+      const from = new Date(Date.parse(createdAt) - 60_000).toISOString()
+      return api.readSteps({ from, step: '24h', groupBy: 'all', replay: id, top: 1 }, reading)
+    },
+    3_000,
+  )
+  const groups = asked.value.value?.groups
+  if (groups === undefined) return undefined
+  const sum = (of: (group: GroupedStats['groups'][number]) => readonly number[]): number =>
+    groups.flatMap(of).reduce((all, one) => all + one, 0)
+  return {
+    accepted: sum(({ succeeded }) => succeeded),
+    failed: sum(({ failed }) => failed),
+    dead: sum(({ dead }) => dead),
+  }
+}
+
 function ReplayFigures({ replay }: { replay: Replay }) {
+  const outcome = useOutcome(replay)
   const { selection, counted, sent, perSecond, waiting, secondsLeft, createdBy, createdAt, owner, notedAt } =
     replay
   return (
@@ -82,6 +105,12 @@ function ReplayFigures({ replay }: { replay: Replay }) {
       <dl class="figures">
         <Figure name="Sent" value={count(sent.records)} note={bytes(sent.bytes)} />
         <Figure name="Counted" value={count(counted?.records)} note="before it started" />
+        <Figure
+          name="Accepted"
+          value={count(outcome?.accepted)}
+          note={`requests; ${count(outcome?.failed)} failed`}
+        />
+        <Figure name="Dead letters" value={count(outcome?.dead)} note="of it, again" />
         <Figure name="Wait for their turn" value={count(waiting)} note="at most" />
         <Figure
           name="Time left"

@@ -83,7 +83,7 @@ export function ReplaysPage() {
 function ReplayTable({ replays }: { replays: readonly Replay[] }) {
   return (
     <div class="scroll" role="region" aria-label="Replays" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Replay</th>
@@ -113,8 +113,10 @@ function ReplayTable({ replays }: { replays: readonly Replay[] }) {
               <td>
                 <Progress replay={replay} />
               </td>
-              <td class="number">{count(replay.sent.records)}</td>
-              <td>{replay.createdBy}</td>
+              <td class="number" data-name="sent">
+                {count(replay.sent.records)}
+              </td>
+              <td data-name="by">{replay.createdBy}</td>
               <td class="when">
                 <Time at={replay.createdAt} />
               </td>

@@ -63,7 +63,7 @@ type TableProps = { sessions: readonly HeldSession[]; onEnd: (ending: Ending) =>
 function SessionTable({ sessions, onEnd }: TableProps) {
   return (
     <div class="scroll" role="region" aria-label="Sessions" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Who</th>
@@ -97,15 +97,17 @@ function SessionRow({ session, onEnd }: { session: HeldSession; onEnd: TableProp
         {name} <span class="quiet">{kinds[kind]}</span>{' '}
         {isOwn ? <Badge tone="active" word="this one" /> : null}
       </th>
-      <td>{kind === 'link' ? rights.join(', ').replaceAll('_', ' ') : rights.at(-1)}</td>
-      <td class="mono">{scopeText(scope)}</td>
-      <td>
+      <td data-name="may">{kind === 'link' ? rights.join(', ').replaceAll('_', ' ') : rights.at(-1)}</td>
+      <td class="mono" data-name="scope">
+        {scopeText(scope)}
+      </td>
+      <td data-name="since">
         <Ago at={since} />
       </td>
-      <td>
+      <td data-name="last use">
         <Ago at={lastUsedAt} />
       </td>
-      <td class="when">
+      <td class="when" data-name="ends">
         <Time at={endsAt} />
       </td>
       <td class="when">

@@ -3,12 +3,13 @@ import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
 import { go, urlOf } from '../data/route.ts'
-import { isForAll, may } from '../data/session.ts'
+import { isForAll, isInFile, may } from '../data/session.ts'
 import type { ListedSource } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Button, Field } from '../parts/form.tsx'
+import { InFile } from '../parts/in-file.tsx'
 import { Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
 import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
@@ -25,6 +26,7 @@ export function SourcesPage() {
         mayAdd ? (
           <Button
             tone="main"
+            disabled={isInFile.value}
             onClick={() => {
               isMaking.value = true
             }}
@@ -34,11 +36,16 @@ export function SourcesPage() {
         ) : undefined
       }
     >
+      <InFile />
       <NotYet asked={asked.value} />
       {list === undefined ? null : list.length === 0 ? (
         <Empty title="There are no sources yet.">
           A source has the key with which your services send messages.{' '}
-          {mayAdd ? 'Add the first one above.' : 'Whoever has the right admin adds them.'}
+          {!mayAdd
+            ? 'Whoever has the right admin adds them.'
+            : isInFile.value
+              ? 'The file of the catalog has none.'
+              : 'Add the first one above.'}
         </Empty>
       ) : (
         <SourceTable list={list} />
@@ -57,7 +64,7 @@ export function SourcesPage() {
 function SourceTable({ list }: { list: readonly ListedSource[] }) {
   return (
     <div class="scroll" role="region" aria-label="Sources" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Source</th>
@@ -81,7 +88,9 @@ function SourceTable({ list }: { list: readonly ListedSource[] }) {
               <td>
                 <Badge tone={enabled ? 'good' : 'quiet'} word={enabled ? 'on' : 'off'} />
               </td>
-              <td class="number">{count(destinations)}</td>
+              <td class="number" data-name="destinations">
+                {count(destinations)}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -1,13 +1,14 @@
 import { type Signal, useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
-import { known } from '../data/session.ts'
+import { isInFile, known } from '../data/session.ts'
 import type { Right, Scope, ListedToken } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Button, Choice, Field } from '../parts/form.tsx'
 import { scopeText } from '../parts/frame.tsx'
+import { InFile } from '../parts/in-file.tsx'
 import { Page } from '../parts/page.tsx'
 import { NotYet, ProblemNote } from '../parts/problem.tsx'
 import { RevokeDialog } from '../parts/revoke-dialog.tsx'
@@ -25,6 +26,7 @@ export function TokensPage() {
       aside={
         <Button
           tone="main"
+          disabled={isInFile.value}
           onClick={() => {
             isMaking.value = true
           }}
@@ -33,6 +35,9 @@ export function TokensPage() {
         </Button>
       }
     >
+      <InFile title="The catalog is in a file, so tokens are made on the command line.">
+        <code>sluice admin token create</code> makes a line for the file of tokens (admin.tokensFile).
+      </InFile>
       <NotYet asked={asked.value} />
       {page === undefined ? null : (
         <TokenTable
@@ -66,7 +71,7 @@ type TableProps = { tokens: readonly ListedToken[]; onRevoke: (token: ListedToke
 function TokenTable({ tokens, onRevoke }: TableProps) {
   return (
     <div class="scroll" role="region" aria-label="Tokens" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Name</th>
@@ -85,15 +90,17 @@ function TokenTable({ tokens, onRevoke }: TableProps) {
             <tr key={`${token.origin} ${token.name}`}>
               <th scope="row">{token.name}</th>
               <td>{token.right}</td>
-              <td class="mono">{scopeText(token.scope)}</td>
-              <td>
+              <td class="mono" data-name="scope">
+                {scopeText(token.scope)}
+              </td>
+              <td data-name="ends">
                 {token.hasEnded ? <Badge tone="quiet" word="ended" /> : null}{' '}
                 {token.expiresAt === null ? 'never' : <Time at={token.expiresAt} />}
               </td>
-              <td>
+              <td data-name="last seen here">
                 <Ago at={token.lastUsedAt} />
               </td>
-              <td>
+              <td data-name="made">
                 {token.origin === 'file' ? (
                   'in the token file'
                 ) : (

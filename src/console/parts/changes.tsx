@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { count } from '../data/format.ts'
 import { may } from '../data/session.ts'
-import type { CatalogChange } from '../data/types.ts'
+import type { CatalogChange, Undone } from '../data/types.ts'
 import { useAct } from './act.tsx'
 import { Badge } from './badge.tsx'
 import { Difference } from './difference.tsx'
@@ -96,7 +97,18 @@ function ChangeFields({ change }: { change: CatalogChange }) {
   return (
     <>
       <NotYet asked={asked.value} />
-      {asked.value.value?.objects.map(({ object, what, fields }) => (
+      {asked.value.value === undefined ? null : <ObjectFields objects={asked.value.value.objects} />}
+    </>
+  )
+}
+
+type ChangedObject = Undone['objects'][number]
+
+/** What a change makes of each object. */
+function ObjectFields({ objects }: { objects: readonly ChangedObject[] }) {
+  return (
+    <>
+      {objects.map(({ object, what, fields }) => (
         <section key={object}>
           <h2>
             {what} {object}
@@ -108,24 +120,25 @@ function ChangeFields({ change }: { change: CatalogChange }) {
   )
 }
 
+/** Shows first what the undo would change now, as the server says it, and then undoes. */
 function UndoDialog({ change, onClose }: { change: CatalogChange; onClose: () => void }) {
   const preview = useAct(() => api.undoChange(change.revision, { isDryRun: true }), { isReading: true })
   const undo = useAct(() => api.undoChange(change.revision, { isDryRun: false }))
+  useEffect(() => void preview.run(), [])
+  const coming = preview.done
   return (
     <Dialog title={`Undo change ${change.revision}`} onClose={onClose} isWide>
-      <p>Makes the opposite of this change, in one change. An undo can be undone.</p>
-      <ChangeFields change={change} />
       <ProblemNote problem={undo.problem ?? preview.problem} />
-      <p role="status">
-        {undo.done !== undefined ? 'Undone.' : preview.done === undefined ? '' : 'It can be undone.'}
-      </p>
+      <p role="status">{undoText(undo.done, coming, preview.isBusy)}</p>
+      {coming === undefined || undo.done !== undefined ? null : <ObjectFields objects={coming.objects} />}
       <footer>
-        {undo.done !== undefined ? null : preview.done === undefined ? (
-          <Button onClick={() => void preview.run()} isBusy={preview.isBusy} tone="main">
-            Look whether it can be undone
-          </Button>
-        ) : (
-          <Button onClick={() => void undo.run()} isBusy={undo.isBusy} tone="main">
+        {undo.done !== undefined ? null : (
+          <Button
+            onClick={() => void undo.run()}
+            isBusy={undo.isBusy}
+            disabled={coming === undefined}
+            tone="main"
+          >
             Undo it
           </Button>
         )}
@@ -133,4 +146,11 @@ function UndoDialog({ change, onClose }: { change: CatalogChange; onClose: () =>
       </footer>
     </Dialog>
   )
+}
+
+function undoText(undone: Undone | undefined, coming: Undone | undefined, isLooking: boolean): string {
+  if (undone !== undefined) return `Undone by change ${undone.revision}, which can be undone too.`
+  if (coming === undefined) return isLooking ? 'Looking what it would change…' : ''
+  const others = coming.count - coming.objects.length
+  return `This is what the undo changes now${others > 0 ? `, and ${count(others)} more objects` : ''}:`
 }

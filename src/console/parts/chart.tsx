@@ -83,6 +83,13 @@ function summaryOf({ title, lines, write }: Omit<Props, 'times'>): string {
   return `${title}. At the end: ${last.join(', ')}`
 }
 
+/** A value without neighbours makes no line, so it is drawn as a point. */
+function pointsOf({ values }: Line): uPlot.Series.Points {
+  const isGap = (place: number): boolean => (values[place] ?? null) === null
+  const alone = [...values.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1))
+  return { show: alone.length > 0, size: 5, filter: () => alone }
+}
+
 function optionsOf({ lines, write }: Pick<Props, 'lines' | 'write'>, width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
@@ -113,7 +120,7 @@ function optionsOf({ lines, write }: Pick<Props, 'lines' | 'write'>, width: numb
         label: line.name,
         stroke: colour(line.colour),
         width: 1.5,
-        points: { show: false },
+        points: pointsOf(line),
       })),
     ],
   }

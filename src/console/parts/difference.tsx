@@ -6,7 +6,7 @@ export function Difference({ fields }: { fields: readonly FieldChange[] }) {
   if (fields.length === 0) return <p class="quiet">No field differs.</p>
   return (
     <div class="scroll" role="region" aria-label="Fields that differ" tabIndex={0}>
-      <table class="difference">
+      <table class="difference cards">
         <thead>
           <tr>
             <th scope="col">Field</th>
@@ -20,10 +20,10 @@ export function Difference({ fields }: { fields: readonly FieldChange[] }) {
               <th scope="row" class="mono">
                 {field}
               </th>
-              <td class="mono">
+              <td class="mono" data-name="before">
                 {isNothing(before) ? <span class="quiet">not there</span> : <del>{valueText(before)}</del>}
               </td>
-              <td class="mono">
+              <td class="mono" data-name="after">
                 {isNothing(after) ? <span class="quiet">not there</span> : <ins>{valueText(after)}</ins>}
               </td>
             </tr>

@@ -1,14 +1,17 @@
-import { bytes, millis } from '../data/format.ts'
+import { useSignal } from '@preact/signals'
+import { now } from '../data/clock.ts'
+import { bytes, localTime, millis } from '../data/format.ts'
 import { checksOf } from '../data/signature-check.ts'
 import type { LogRecord, MessageContent, MessageRequest } from '../data/types.ts'
 import { outcomeText, recordTone } from '../data/words.ts'
 import { Badge } from './badge.tsx'
 import { Copied } from './copied.tsx'
+import { Choice } from './form.tsx'
 import { Time } from './time.tsx'
 
 type Props = { content: MessageContent; destination: string; records: readonly LogRecord[] }
 
-/** For each URL of a destination: what it is sent, and what it answered to the last try, side by side. */
+/** For each URL of a destination: what it is sent, and what it answered to a try, side by side. */
 export function Exchange({ content, destination, records }: Props) {
   const requests = content.requests.filter((request) => request.destination === destination)
   const body = content.events.find((event) => event.note === null)?.body ?? null
@@ -22,7 +25,7 @@ export function Exchange({ content, destination, records }: Props) {
             <RequestSide request={request} body={body} />
             <AnswerSide
               hook={request.hook}
-              record={records.findLast(({ kind, hook }) => kind === 'attempted' && hook === request.hook)}
+              tries={records.filter(({ kind, hook }) => kind === 'attempted' && hook === request.hook)}
             />
           </div>
           <SignatureCheck request={request} body={body} />
@@ -63,10 +66,24 @@ function RequestSide({ request, body: ofMessage }: RequestProps) {
   )
 }
 
-function AnswerSide({ hook, record }: { hook: string; record: LogRecord | undefined }) {
+/** `tries`: the oldest is the first. The last one is shown until somebody chooses another. */
+function AnswerSide({ hook, tries }: { hook: string; tries: readonly LogRecord[] }) {
+  const chosen = useSignal<number | undefined>(undefined)
+  const place = chosen.value ?? tries.length - 1
+  const record = tries[place]
   return (
     <section aria-label={`Answer of ${hook}`}>
       <h3>Answer</h3>
+      {tries.length < 2 ? null : (
+        <Choice
+          label={`Try of ${tries.length}`}
+          value={String(place)}
+          options={tries.map((one, at) => ({ value: String(at), name: tryText(one) }))}
+          onChange={(value) => {
+            chosen.value = Number(value)
+          }}
+        />
+      )}
       {record === undefined ? (
         <p class="quiet">The delivery log has no try to this URL.</p>
       ) : (
@@ -85,6 +102,10 @@ function AnswerSide({ hook, record }: { hook: string; record: LogRecord | undefi
       )}
     </section>
   )
+}
+
+function tryText(record: LogRecord): string {
+  return `${record.attempt}: ${outcomeText(record)}, ${localTime(record.at, now.value, { hasMillis: true })}`
 }
 
 function noAnswerText({ status }: LogRecord): string {

@@ -118,7 +118,7 @@ export function Check({ label, value, onChange, hint }: CheckProps) {
 
 type ButtonProps = {
   children: ComponentChildren
-  onClick: () => void
+  onClick?: () => void
   tone?: 'main' | 'plain' | 'danger'
   isBusy?: boolean
   disabled?: boolean
@@ -138,7 +138,7 @@ export function Button({ children, onClick, tone = 'plain', isBusy = false, disa
         if (event.repeat && event.key === 'Enter') event.preventDefault()
       }}
       onClick={() => {
-        if (!isBusy) onClick()
+        if (!isBusy) onClick?.()
       }}
     >
       {children}

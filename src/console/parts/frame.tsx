@@ -131,8 +131,7 @@ function Who({ session }: { session: Session }) {
   return (
     <aside class="who" aria-label="Your session">
       <div>
-        <strong>{session.name}</strong>{' '}
-        <span class="quiet">{session.rights.at(-1)?.replaceAll('_', ' ')}</span>
+        <strong>{session.name}</strong> <span class="quiet">{rightsText(session)}</span>
         {session.scope === 'all' ? null : <div class="quiet">{scopeText(session.scope)}</div>}
       </div>
       <Choice label="Theme" isLabelHidden value={theme.value} options={themes} onChange={setTheme} />
@@ -141,6 +140,12 @@ function Who({ session }: { session: Session }) {
       </button>
     </aside>
   )
+}
+
+/** Each right of a token includes those before it. Those of a link are apart. */
+function rightsText({ isLink, rights }: Session): string {
+  const shown = isLink ? rights : rights.slice(-1)
+  return shown.map((right) => right.replaceAll('_', ' ')).join(', ')
 }
 
 export function scopeText(scope: Session['scope']): string {

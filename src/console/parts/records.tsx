@@ -1,4 +1,5 @@
 import { millis } from '../data/format.ts'
+import { seesAnswers } from '../data/session.ts'
 import type { LogRecord } from '../data/types.ts'
 import { recordText, recordTone } from '../data/words.ts'
 import { Badge } from './badge.tsx'
@@ -11,7 +12,7 @@ type Props = { records: readonly LogRecord[]; hasDestination?: boolean }
 export function Records({ records, hasDestination = false }: Props) {
   return (
     <div class="scroll" role="region" aria-label="Records of the delivery log" tabIndex={0}>
-      <table>
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Time</th>
@@ -25,7 +26,7 @@ export function Records({ records, hasDestination = false }: Props) {
               Took
             </th>
             <th scope="col">Source</th>
-            <th scope="col">Answer</th>
+            {seesAnswers.value ? <th scope="col">Answer</th> : null}
           </tr>
         </thead>
         <tbody>
@@ -39,16 +40,24 @@ export function Records({ records, hasDestination = false }: Props) {
               </td>
               <td class="cut">{record.messageId === null ? '—' : <MessageLink id={record.messageId} />}</td>
               {hasDestination ? (
-                <td class="cut">
+                <td class="cut" data-name="to">
                   {record.destination === null ? '—' : <DestinationLink id={record.destination} />}
                 </td>
               ) : null}
-              <td class="number">{record.attempt === 0 ? '' : record.attempt}</td>
-              <td class="number">{record.durationMs === null ? '' : millis(record.durationMs)}</td>
-              <td class="cut">{record.source ?? ''}</td>
-              <td class="answer mono cut" title={record.answer ?? ''}>
-                {record.answer ?? ''}
+              <td class="number" data-name="try">
+                {record.attempt === 0 ? '' : record.attempt}
               </td>
+              <td class="number" data-name="took">
+                {record.durationMs === null ? '' : millis(record.durationMs)}
+              </td>
+              <td class="cut" data-name="from">
+                {record.source ?? ''}
+              </td>
+              {seesAnswers.value ? (
+                <td class="answer mono cut" title={record.answer ?? ''}>
+                  {record.answer ?? ''}
+                </td>
+              ) : null}
             </tr>
           ))}
         </tbody>

@@ -8,10 +8,10 @@ import { Dialog } from './dialog.tsx'
 import { Button, Check, Field } from './form.tsx'
 import { ProblemNote } from './problem.tsx'
 
-type Props = { selection: ReplaySelection; onClose: () => void; title?: string }
+type Props = { selection: ReplaySelection; onClose: () => void }
 
 /** Sends a selection again: first a preview that counts, then the replay, whose page shows its progress. */
-export function ReplayDialog({ selection, onClose, title = 'Replay' }: Props) {
+export function ReplayDialog({ selection, onClose }: Props) {
   const perSecond = useSignal('1000')
   const isAgain = useSignal(false)
   const request = (): api.ReplayRequest => ({
@@ -27,7 +27,7 @@ export function ReplayDialog({ selection, onClose, title = 'Replay' }: Props) {
     if (answer.ok) go(urlOf('replay', { id: answer.value.id }))
   }
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title="Replay" onClose={onClose}>
       <p>{selectionText(selection)}</p>
       <Check
         label="Also what other replays have sent"

@@ -1,3 +1,4 @@
+import { Breath } from '../../async/breath.ts'
 import { inPieces } from '../../async/pieces.ts'
 import { type Catalog, createCatalog } from '../../catalog/catalog.ts'
 import { type CatalogChanges, comparing } from '../../catalog/changes.ts'
@@ -10,7 +11,7 @@ import type { ObjectKind, ObjectName } from '../../catalog-log/names.ts'
  * Change sets with more objects than this make several catalogs, one after the other. Each listener does its
  * work for a catalog in one piece. A single change set is never split.
  */
-const mostTogether = 500
+const mostTogether = 100
 
 /** Returns the next change sets that make a catalog together: at least one. */
 export function firstSets(sets: readonly ChangeSet[], from: number): readonly ChangeSet[] {
@@ -28,6 +29,7 @@ export async function differenceOf(
   before: Catalog,
   after: Catalog,
   sets: readonly ChangeSet[],
+  breath = new Breath(pieceMs),
 ): Promise<CatalogChanges> {
   const names = sets.flatMap(({ put, removed }) => [...put, ...removed])
   const only = (catalog: Catalog): Catalog =>
@@ -38,7 +40,7 @@ export async function differenceOf(
     )
   const [old, now] = [only(before), only(after)]
   const compared = { outline: outlineOf(old), catalog: old }
-  return inPieces(comparing(compared, { outline: outlineOf(now), catalog: now }), pieceMs)
+  return inPieces(comparing(compared, { outline: outlineOf(now), catalog: now }), breath)
 }
 
 function entriesOf<T>(

@@ -1,6 +1,7 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import isEqual from 'fast-deep-equal'
 import { Breath } from '../../async/breath.ts'
+import type { Pace } from '../../async/pace.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { CatalogChanges } from '../../catalog/changes.ts'
 import { type Fault, faultOf, formatFaults } from '../../catalog/fault.ts'
@@ -41,6 +42,8 @@ export type CatalogTopicOptions = {
    * there is.
    */
   readonly allowsUnusable?: boolean
+  /** How much of its time the process may spend on changes. `undefined`: all of it. */
+  readonly pace?: Pace | undefined
 }
 
 /** Called with each new catalog. */
@@ -253,7 +256,7 @@ export class FollowedTopic {
    */
   async #takeAll(): Promise<void> {
     this.#isTaking = true
-    const breath = new Breath(pieceMs)
+    const breath = this.#breath()
     while (this.#inbox.length > 0) {
       for (const record of this.#inbox.splice(0)) {
         // After another leader was elected, records may be read again.
@@ -263,6 +266,10 @@ export class FollowedTopic {
     }
     this.#isTaking = false
     this.#tail?.setFull(false)
+  }
+
+  #breath(): Breath {
+    return new Breath(pieceMs, this.#options.pace)
   }
 
   #take(record: WholeRecord): void {
@@ -411,12 +418,13 @@ export class FollowedTopic {
     this.#news = []
     this.#isTelling = true
     let told = 0
+    const breath = this.#breath()
     try {
       while (told < news.length && !this.#stopping.signal.aborted) {
         const sets = firstSets(news, told)
         told += sets.length
-        await this.#tellOf(sets)
-        await nextTurn()
+        await this.#tellOf(sets, breath)
+        await breath.take()
       }
     } finally {
       this.#isTelling = false
@@ -430,10 +438,13 @@ export class FollowedTopic {
     }
   }
 
-  async #tellOf(sets: readonly ChangeSet[]): Promise<void> {
+  /** All steps share the breath, because together they may take no longer than one piece without a rest. */
+  async #tellOf(sets: readonly ChangeSet[], breath: Breath): Promise<void> {
     const before = this.#catalog
-    const catalog = await this.#entries.next(before, sets)
-    const changes = await differenceOf(before, catalog, sets)
+    const catalog = await this.#entries.next(before, sets, breath)
+    await breath.take()
+    const changes = await differenceOf(before, catalog, sets, breath)
+    await breath.take()
     if (this.#stopping.signal.aborted) return
     this.#catalog = catalog
     const by = [...new Set(sets.map(({ head }) => head.by))]

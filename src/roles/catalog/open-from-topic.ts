@@ -1,7 +1,9 @@
+import { Pace } from '../../async/pace.ts'
 import { Listeners } from '../../async/listeners.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
+import { pieceMs } from '../../catalog-log/entries.ts'
 import type { ChangeSet } from '../../catalog-log/log.ts'
 import { isEntry } from '../../catalog-log/names.ts'
 import type { Config } from '../../config/schema.ts'
@@ -19,6 +21,12 @@ import { TopicMemory } from './topic-memory.ts'
 /** The outline is large, and only a catalog file is compared with it later. So it is written this rarely. */
 const outlineEveryMs = 10 * 60_000
 
+/**
+ * How much of its time a process spends on changes of the catalog at most, while many come. What it delivers
+ * can't wait.
+ */
+const shareOfChanges = 0.2
+
 /** Opens the catalog of a role from its topic, or from the last good copy of it. */
 export async function openFromTopic({
   config,
@@ -29,9 +37,10 @@ export async function openFromTopic({
 }: OpenCatalogOptions): Promise<RoleCatalog> {
   const listeners = new Listeners<[catalog: Catalog, before: Catalog]>()
   const outlines = new CatalogMemory(config, (about, message) => log.warn(about, message))
-  const memory = new TopicMemory(config, log)
+  const pace = new Pace({ share: shareOfChanges, pieceMs })
+  const memory = new TopicMemory(config, log, pace)
   const known = memory.exists ? await memory.place() : await knownOf(outlines)
-  const read = await readOrCopy({ config, log, role, known, memory })
+  const read = await readOrCopy({ config, log, role, known, memory, pace })
   let outlineDueMs = Infinity
   const keepOutline = (): void => {
     if (Date.now() < outlineDueMs) return
@@ -107,6 +116,7 @@ type OpenOptions = {
   readonly known: KnownLog | undefined
   readonly memory: TopicMemory
   readonly allowsUnusable?: boolean
+  readonly pace?: Pace
 }
 
 /** Reads the topic. If it can't be used, returns the last good copy of this machine. */
@@ -117,9 +127,10 @@ export async function readOrCopy({
   known,
   memory,
   allowsUnusable = false,
+  pace,
 }: OpenOptions): Promise<FollowedTopic> {
   try {
-    return await readCatalogTopic({ config, log, role, known, allowsUnusable })
+    return await readCatalogTopic({ config, log, role, known, allowsUnusable, pace })
   } catch (error) {
     if (!(error instanceof TopicTroubleError)) throw error
     const copy = await memory.read()
@@ -127,7 +138,7 @@ export async function readOrCopy({
     const { place } = copy
     const problem = error.message
     const followed = new FollowedTopic(
-      { config, log, role, allowsUnusable, kafka: clientOf(kafkaSettings(config), log) },
+      { config, log, role, allowsUnusable, pace, kafka: clientOf(kafkaSettings(config), log) },
       { log: copy.log, topicId: place.topicId },
       { place, problem },
     )

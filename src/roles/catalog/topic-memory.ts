@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../../async/one-at-a-time.ts'
+import type { Pace } from '../../async/pace.ts'
 import { type CopyPlace, DiskCopy, type ReadCopy } from '../../catalog-log/disk-copy.ts'
 import type { ChangeSet, StoredObject } from '../../catalog-log/log.ts'
 import { keyOf } from '../../catalog-log/names.ts'
@@ -35,11 +36,12 @@ export class TopicMemory {
   #isWaiting = false
   #hasWarned = false
 
-  constructor(config: Config, log: Pick<CatalogTopicLog, 'warn'>) {
+  constructor(config: Config, log: Pick<CatalogTopicLog, 'warn'>, pace?: Pace) {
     this.#config = config
     this.#log = log
     this.#path = join(stateFolderPath(config).folder, `${nameOf(config)}-copy`)
-    this.#copy = new DiskCopy(this.#path, new RecordSeals(topicNames(config).catalog, catalogKeys(config)))
+    const seals = new RecordSeals(topicNames(config).catalog, catalogKeys(config))
+    this.#copy = new DiskCopy(this.#path, seals, pace)
   }
 
   /** Returns where the copy ends. `undefined`: there is none that can be read. */

@@ -71,6 +71,7 @@ class HeldSessions {
       const isEnded = await this.#options.store.change({
         use: [id],
         by: request.token.name,
+        deed: 'sessions_ended',
         note: `ended a session: ${found.token.name}`,
       })
       return isEnded ? done({ ended: 1 }) : missing('session', id)
@@ -91,6 +92,7 @@ class HeldSessions {
         const isEnded = await store.change({
           use: use.map(({ id }) => id),
           by: request.token.name,
+          deed: 'sessions_ended',
           note: `ended ${found.length} sessions: ${first.token.name}`,
         })
         if (isEnded) return done({ ended: found.length })

@@ -3,7 +3,7 @@ import { type Link, type LinkBook, newLink, storedLink } from '../../admin/links
 import { type AdminAnswer, done, missing, problem } from '../../admin/problem.ts'
 import { covers, isScoped, scopeText } from '../../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../../admin/server.ts'
-import { type Grant, grants, mayDo } from '../../admin/tokens.ts'
+import { type Grant, grants, mayDo, seesAnswers } from '../../admin/tokens.ts'
 import { readSelector } from '../../catalog/labels.ts'
 import { parseTimestamp } from '../../message/timestamp.ts'
 import { atStore, type SessionStore } from './session-store.ts'
@@ -62,6 +62,7 @@ class LinkCalls {
         put: storedLink(link),
         sweep: ended.slice(0, mostSwept).map(({ id }) => id),
         by: token.name,
+        deed: 'links_changed',
         note: `+${linkText(link)}`,
       })
       return done({ link: `${this.#options.home}#link=${secret}`, ...linkData(link) }, 201)
@@ -74,7 +75,12 @@ class LinkCalls {
     return this.#atStore(request, async (store) => {
       const link = this.seenBy(request).find((one) => one.id === id)
       if (link === undefined) return missing('link', id)
-      const isRemoved = await store.change({ use: [id], by: token.name, note: `-${linkText(link)}` })
+      const isRemoved = await store.change({
+        use: [id],
+        by: token.name,
+        deed: 'links_changed',
+        note: `-${linkText(link)}`,
+      })
       return isRemoved ? done({ id, what: 'removed' }) : missing('link', id)
     })
   }
@@ -87,7 +93,9 @@ class LinkCalls {
     if (label === undefined) return problem('bad_request', 'label is a label and its value: tenant=acme.')
     const wanted = grants.filter((grant) => asked.includes(grant))
     const scope = { label }
-    const isMore = wanted.some((grant) => !mayDo(token, rightOf[grant]))
+    const isMore =
+      wanted.some((grant) => !mayDo(token, rightOf[grant])) ||
+      (wanted.includes('answers') && !seesAnswers(token))
     if (isMore || !covers(token.scope, scope)) return problem('not_allowed', moreThanOwn)
     const endsAtMs = endOf(given.expiresAt, token.endsAtMs)
     if (typeof endsAtMs === 'string') return problem('bad_request', endsAtMs)
@@ -142,7 +150,7 @@ function endOf(given: unknown, makerEndsAtMs = Infinity): number | string {
 }
 
 const moreThanOwn =
-  'A token makes only links that may not do more than itself: replay and test need operate, edit_url and rotate need admin, and the label is that of its scope.'
+  'A token makes only links that may not do more than itself: answers needs content, replay and test need operate, edit_url and rotate need admin, and the label is that of its scope.'
 const needsScope = 'Without a scope, this needs the right admin: take another token.'
 const onlyInTopic =
   'The catalog is in a file (catalog.source=file), so links can not be kept: set catalog.source=topic (docs/catalog-topic.md).'

@@ -73,6 +73,7 @@ export function openConsole(options: OpenConsoleOptions): OpenedConsole {
         wrong,
         home,
         theme: theme?.shown ?? null,
+        catalog: config.catalog.source,
         onSignIn,
         log,
       }),

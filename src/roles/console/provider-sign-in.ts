@@ -99,6 +99,7 @@ async function signedIn(
       ...people.othersThan(inUse.add(person.hash)).slice(0, mostSwept),
     ],
     by: person.name,
+    deed: 'signed_in',
     note: `signed in: ${person.name}`,
   })
   return isMade ? caller.keep(secret) : undefined

@@ -20,6 +20,7 @@ export type SessionCallsOptions = {
   readonly tokens: Pick<TokenBook, 'find' | 'withHash' | 'hasEnded'>
   readonly links: LinkBook
   readonly theme: Theme | null
+  readonly catalog: 'file' | 'topic'
   readonly sessions: SessionBook
   readonly store: SessionStore
   readonly limits: SessionLimits
@@ -50,8 +51,10 @@ export function sessionCalls(options: SessionCallsOptions): Calls {
   const calls = new SessionCalls(options)
   return {
     sign_in: (request) => calls.signIn(request),
-    show_session: async ({ token, caller }) =>
-      done({ ...sessionData(token, calls.sessionOf(caller)), theme: options.theme }),
+    show_session: async ({ token, caller }) => {
+      const { theme, catalog } = options
+      return done({ ...sessionData(token, calls.sessionOf(caller)), theme, catalog })
+    },
     sign_out: (request) => calls.signOut(request),
     create_code: (request) => calls.createCode(request),
   }
@@ -94,6 +97,7 @@ class SessionCalls {
         use: found.codes,
         sweep: [...sweptBy(this.#options.sessions, session.of), ...(former === undefined ? [] : [former])],
         by: found.token.name,
+        deed: 'signed_in',
         note: `signed in: ${found.token.name}`,
       })
       onSignIn(by, isMade ? 'accepted' : 'refused')
@@ -109,6 +113,7 @@ class SessionCalls {
       await this.#options.store.change({
         sweep: [session.id],
         by: token.name,
+        deed: 'signed_out',
         note: `signed out: ${token.name}`,
       })
       return { ...nothing, headers: caller.keep(undefined) }

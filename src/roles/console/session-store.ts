@@ -1,5 +1,6 @@
 import { type AdminAnswer, problem } from '../../admin/problem.ts'
 import type { SessionBook, StoredSession } from '../../admin/sessions.ts'
+import type { Deed } from '../../catalog-log/desk.ts'
 import { type Edit } from '../../catalog-log/judge.ts'
 import { keyOf, type ObjectName } from '../../catalog-log/names.ts'
 import { type OpenedDesk, refusalText } from '../operations/catalog-desk.ts'
@@ -16,7 +17,8 @@ export type SessionChange = {
   /** Ids of what is removed if it is there. */
   readonly sweep?: readonly string[]
   readonly by: string
-  /** For the audit trail. */
+  /** For the audit trail: what it calls the change, and the words about it. Empty: it doesn't have it. */
+  readonly deed?: Deed
   readonly note: string
 }
 
@@ -58,8 +60,8 @@ export function sessionsInTopic(
   desk: Pick<OpenedDesk, 'change' | 'look'>,
   topic: Pick<CatalogTopic, 'revision' | 'tokens'>,
 ): SessionStore {
-  async function made(edits: readonly Edit[], { by, note }: { by: string; note: string }) {
-    const answer = await desk.change({ edits, by, note })
+  async function made(edits: readonly Edit[], about: Pick<SessionChange, 'by' | 'deed' | 'note'>) {
+    const answer = await desk.change({ edits, ...about })
     if (answer.ok) await untilRead(topic, answer.revision)
     return answer
   }

@@ -10,7 +10,7 @@ import {
   withChangedSince,
 } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
-import { differenceBetween, nextCatalog, stateCountsOf } from '../../catalog/next-catalog.ts'
+import { DestinationCount, nextCatalog, stateCountsOf } from '../../catalog/next-catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import type { DestinationDefinition } from '../../delivery/endpoint.ts'
 import { hookContentsOf } from '../../delivery/hook-content.ts'
@@ -31,12 +31,6 @@ export type AutoPausesOptions = {
   /** Returns true if this worker starts no delivery at present, for one of the reasons in `Stalls`. */
   readonly isStalled: () => boolean
 }
-
-/**
- * `read` is the catalog as it was read. `catalog` is the catalog in force, which was made from `read`.
- * `pausable` is the number of destinations that Sluice may pause.
- */
-type View = ChangedCatalog & { readonly pausable: number }
 
 /**
  * Holds the destinations that Sluice has paused (`auto_paused`) and the hooks that are gone, and the catalog
@@ -61,11 +55,14 @@ export class AutoPauses implements PausesPort {
    * was learned about it.
    */
   readonly #left = new WeakMap<Destination, { readonly why: string; readonly left: Destination }>()
-  #view: View | undefined
+  #view: ChangedCatalog | undefined
+  /** Counts the destinations that Sluice may pause. */
+  readonly #thatMayPause: DestinationCount
 
   constructor(options: AutoPausesOptions) {
     this.#options = options
     this.#terms = autoPauseTermsOf(options.config)
+    this.#thatMayPause = new DestinationCount((destination) => autoPauseMsOf(destination, this.#terms) > 0)
     this.gone = new GoneHooks({ log: options.log, now: Date.now })
     options.file.onChange(() => this.#listeners.tell())
   }
@@ -96,7 +93,9 @@ export class AutoPauses implements PausesPort {
   isOn(): boolean {
     // A pause must be ended even if no destination can be paused any more. Otherwise it would apply again
     // later.
-    return this.#current().pausable > 0 || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
+    return (
+      this.#thatMayPause.in(this.whole) > 0 || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
+    )
   }
 
   situation(): Omit<PauseSituation, 'nowMs'> {
@@ -178,17 +177,17 @@ export class AutoPauses implements PausesPort {
     this.#options.log.info({ paused, resumed, count }, 'other destinations are paused than before')
   }
 
-  #current(): View {
+  #current(): ChangedCatalog {
     const read = this.#options.file.current()
     const earlier = this.#view
     if (earlier?.read === read) return earlier
     const catalog = withChangedSince(earlier, read, (destination) => this.#restrained(destination))
-    this.#view = { read, catalog, pausable: this.#pausableIn(read, earlier) }
+    this.#view = { read, catalog }
     return this.#view
   }
 
   /** Makes the present view anew for some destinations. The cost depends on how many these are. */
-  #renewed(ids: ReadonlySet<string>): View {
+  #renewed(ids: ReadonlySet<string>): ChangedCatalog {
     const view = this.#current()
     const { read, catalog } = view
     const destinations = new Map<string, Destination>()
@@ -199,22 +198,8 @@ export class AutoPauses implements PausesPort {
     }
     if (destinations.size === 0) return view
     const next = nextCatalog(catalog, { sources: new Map(), destinations }, read.version)
-    this.#view = { ...view, catalog: next }
+    this.#view = { read, catalog: next }
     return this.#view
-  }
-
-  #pausableIn(read: Catalog, earlier: View | undefined): number {
-    const isPausable = (destination: Destination | undefined): boolean =>
-      destination !== undefined && autoPauseMsOf(destination, this.#terms) > 0
-    const changed = earlier && differenceBetween(earlier.read, read)?.destinations
-    if (earlier === undefined || changed === undefined)
-      return [...read.destinations.values()].filter(isPausable).length
-    let { pausable } = earlier
-    for (const id of changed) {
-      pausable -= Number(isPausable(earlier.read.destinations.get(id)))
-      pausable += Number(isPausable(read.destinations.get(id)))
-    }
-    return pausable
   }
 
   #restrained(destination: Destination): Destination {

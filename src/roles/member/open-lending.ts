@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
+import { DestinationCount } from '../../catalog/next-catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import { startLossyProducer } from '../../kafka/produce/lossy-producer.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
@@ -81,15 +82,8 @@ export function openLending(options: OpenLendingOptions): OpenLending {
 
 /** Returns a function that tells whether the present catalog has a rate limit. */
 function createRateSearch(catalog: () => Catalog): () => boolean {
-  let searched: Catalog | undefined
-  let isFound = false
-  return () => {
-    const present = catalog()
-    if (present === searched) return isFound
-    searched = present
-    isFound = [...present.destinations.values()].some(({ rateLimit }) => rateLimit !== undefined)
-    return isFound
-  }
+  const limited = new DestinationCount(({ rateLimit }) => rateLimit !== undefined)
+  return () => limited.in(catalog()) > 0
 }
 
 type FollowOptions = {

@@ -1,7 +1,13 @@
 import { formatFaults, type Fault } from '../../catalog/fault.ts'
 import { readQuota } from '../../catalog/labels.ts'
 import { Definitions } from '../../catalog-log/definitions.ts'
-import { CatalogDesk, type Change, type ChangeAnswer, type ChangedObject } from '../../catalog-log/desk.ts'
+import {
+  CatalogDesk,
+  type Change,
+  type ChangeAnswer,
+  type ChangedObject,
+  type Deed,
+} from '../../catalog-log/desk.ts'
 import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
 import { isEntry, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
@@ -98,16 +104,18 @@ function lacksTopic(config: Config): string {
 function auditedRecord({
   by,
   note,
+  deed = 'tokens_changed',
   changed,
 }: {
   readonly by: string
   readonly note: string | undefined
+  readonly deed: Deed | 'tokens_changed' | undefined
   readonly changed: readonly ChangedObject[]
 }): ReturnType<typeof encodeJobRecord> {
   // The note of a token names it, with its right and scope.
   const isOfTokens = changed.length > 0 && !changed.some(({ name }) => isEntry(name))
   if (isOfTokens && note !== undefined)
-    return encodeJobRecord(auditRecord({ action: 'tokens_changed', by, detail: note }))
+    return encodeJobRecord(auditRecord({ action: deed, by, detail: note }))
   const { detail, ...about } = auditedOf(changed)
   const told = note === undefined ? detail : `${note}: ${detail}`
   return encodeJobRecord(auditRecord({ action: 'catalog_changed', by, ...about, detail: told }))

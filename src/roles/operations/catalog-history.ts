@@ -187,11 +187,20 @@ export function wholeChangeData(
   return {
     ...aboutData(change),
     count: change.objects.length,
-    objects: objects.map((difference) => ({
-      object: keyOf(difference.name),
-      what: madeOf(difference),
-      fields: fieldsData(shownFields(definitions, difference, how)),
-    })),
+    objects: objects.map((difference) => objectData(definitions, difference, how)),
+  }
+}
+
+/** Returns what a change makes of an object, with the fields that differ. */
+export function objectData(
+  definitions: Definitions,
+  difference: ObjectDifference,
+  how: { readonly showsUrls: boolean },
+) {
+  return {
+    object: keyOf(difference.name),
+    what: madeOf(difference),
+    fields: fieldsData(shownFields(definitions, difference, how)),
   }
 }
 

@@ -2,8 +2,10 @@ import type { Destination } from '../../catalog/catalog.ts'
 import { batchInFile } from '../../catalog/features/batch.ts'
 import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
-import { type AssessedDestination, worstFirst } from './destination-conditions.ts'
+import { type AssessedDestination, assessOne, worstFirst } from './destination-conditions.ts'
 import type { KnownHealth } from './health-reading.ts'
+import { timeOf } from './pause-desk.ts'
+import type { Picture } from './picture.ts'
 
 /** The destinations to list. A field that is `undefined` excludes none. */
 export type ListQuery = {
@@ -79,9 +81,7 @@ function textsOf({ id, name, hooks }: Destination): readonly string[] {
  */
 export function destinationData(assessed: AssessedDestination, known: KnownHealth): object {
   const { destination, state } = assessed
-  const { id, name, labels, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } =
-    destination
-  const isSigned = sharedSecret !== undefined || destination.signingKeys !== undefined
+  const { id, name, labels, sources, filter, strategy, maxInFlight, rateLimit, hooks } = destination
   return {
     id,
     name,
@@ -89,7 +89,7 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
     labels: labels ?? {},
     sources,
     filter: filter ?? null,
-    isSigned,
+    isSigned: isSigned(destination),
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
@@ -99,7 +99,28 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
   }
 }
 
+/** Returns how a destination is, with its URLs, as the HTTP API and live views show it. */
+export function destinationHealthData(destination: Destination, { asOfMs, pauses, health }: Picture) {
+  const one = assessOne(destination, pauses, health)
+  const { id, name, timeoutMs, hooks } = destination
+  return {
+    destination: id,
+    name,
+    state: one.state,
+    timeoutMs: timeoutMs ?? null,
+    batch: batchData(destination),
+    isSigned: isSigned(destination),
+    asOf: timeOf(asOfMs),
+    health: healthData(one, health),
+    hooks: hooks.map((hook) => hookData(one, hook)),
+  }
+}
+
+function isSigned({ sharedSecret, signingKeys }: Destination): boolean {
+  return sharedSecret !== undefined || signingKeys !== undefined
+}
+
 /** Returns how a destination's messages are sent together. Null: each has a request of its own. */
-export function batchData({ batch }: Destination): object | null {
+function batchData({ batch }: Destination): object | null {
   return batch === undefined ? null : batchInFile(batch)
 }

@@ -1,4 +1,4 @@
-import type { Token } from '../../admin/tokens.ts'
+import { seesAnswers, type Token } from '../../admin/tokens.ts'
 import { timeOf } from '../../delivery-log/lines.ts'
 import { type Groups, readDeadKey } from '../../delivery-log/groups.ts'
 import type { LogFilter } from '../../delivery-log/log-query.ts'
@@ -10,14 +10,14 @@ import { parseTimestamp } from '../../message/timestamp.ts'
 // Converts between the delivery log and the admin API. The functions make answers of the API from records of
 // the log, and make filters for the log from bodies of requests. The functions here do no input or output.
 
-type Seer = Pick<Token, 'seesContent'>
+type Seer = Pick<Token, 'seesContent' | 'grants'>
 type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Returns a record in the form that an answer has. Fields that don't apply to the record are null. So is what
- * the endpoint has answered, for a token that doesn't see content.
+ * the endpoint has answered, for a token that doesn't see answers.
  */
-export function recordData(record: LogRecord, { seesContent }: Seer): object {
+export function recordData(record: LogRecord, seer: Seer): object {
   const { kind, status, durationMs, job } = record
   const isAttempt = kind === 'attempted'
   return {
@@ -42,7 +42,7 @@ export function recordData(record: LogRecord, { seesContent }: Seer): object {
     firstSeenAt: timeOf(record.firstSeenMs),
     user: orNull(record.user),
     replay: orNull(job),
-    answer: seesContent ? orNull(record.answer) : null,
+    answer: seesAnswers(seer) ? orNull(record.answer) : null,
   }
 }
 

@@ -144,9 +144,7 @@ function mappingOf(mappings: Destination['mappings'], body: Buffer): PreviewedMa
 function whyNone(mappings: readonly Mapping[], body: Buffer): string {
   const why = saidOfEach(mappings, new MessageView(body)).map((said, index) => {
     const name = mappings[index]?.name ?? `mapping ${index + 1}`
-    return said.kind === 'lacks'
-      ? `${name}: a field is absent or has another type, ${said.detail}`
-      : `${name}: its condition is not met`
+    return said.kind === 'lacks' ? `${name}: ${said.detail}` : `${name}: its condition is not met`
   })
   return `no mapping is for it (${why.join('; ')})`
 }

@@ -160,7 +160,12 @@ test('a change is listed, shown with its fields and undone; what came since has 
   expect((await call('POST', `/v1/catalog/history/${second}/undo`, { token: tokens.operate })).status).toBe(
     403,
   )
-  expect((await undo(second, '?dryRun=true')).json).toMatchObject({ count: 1 })
+  const coming = await undo(second, '?dryRun=true')
+  const ofState = { field: 'state', before: 'paused', after: null }
+  expect(coming.json).toMatchObject({
+    count: 1,
+    objects: [{ object: 'destination/erp', what: 'changed', fields: expect.arrayContaining([ofState]) }],
+  })
   expect((await call('GET', path)).etag).toBe(patched.etag)
   const undone = await undo(second)
   expect(undone.json).toMatchObject({

@@ -375,7 +375,8 @@ describe('a link of a customer', () => {
     const foreign = await browse('GET', '/v1/destinations/globex.crm', { headers })
     expect(foreign.status).toBe(404)
     const { text } = await tenants.call('GET', '/v1/audit?limit=1000')
-    expect(text).toContain('signed in: link:acme-people')
+    expect(text).toMatch(/"action":"signed_in",[^}]*"signed in: link:acme-people"/)
+    expect(text).toMatch(/"action":"links_changed",[^}]*"\+link\.\w+ acme-people: /)
     expect(text).toContain('acme-people: see, edit_url, tenant=acme, until ')
   })
 
@@ -493,7 +494,11 @@ describe('behind a proxy with TLS and a path', () => {
     const line = await until('the log has it', () =>
       second.log.find((one) => one['directive'] === 'script-src'),
     )
-    expect(line).toMatchObject({ blocked: 'https://evil.example/x.js', page: `${publicUrl}/console/` })
+    expect(line).toMatchObject({
+      msg: 'a browser has refused a part of the console, which its policy forbids',
+      blocked: 'https://evil.example/x.js',
+      page: `${publicUrl}/console/`,
+    })
     // No other route takes this type, which browsers send without asking.
     expect((await browse('POST', '/v1/session', { body: { token: 'x' }, headers, at: second })).status).toBe(
       415,

@@ -101,6 +101,36 @@ test('the body of a message is shown byte for byte as it is sent, with the heade
   expect(headers).toMatchObject({ 'Content-Type': 'application/json', 'X-Sluice-Message-Id': 'bought-1' })
 })
 
+test('a link with the right answers shows what the endpoint has answered, and nothing of the message', async () => {
+  const { call, admin } = tenants
+  const origin = `http://127.0.0.1:${admin.adminPort}`
+  const make = (rights: readonly string[], token = tenants.tokens.admin) =>
+    call('POST', '/v1/links', { token, body: { name: 'acme', label: 'tenant=acme', rights } })
+  const opened = async (rights: readonly string[]) => {
+    const link = String((await make(rights)).json['link']).split('#link=')[1]
+    const { headers } = await call('POST', '/v1/session', { token: '', headers: { origin }, body: { link } })
+    return { token: '', headers: { origin, cookie: headers.get('set-cookie')?.split(';')[0] ?? '' } }
+  }
+  const [withAnswers, without] = [await opened(['answers']), await opened(['see'])]
+  const answerFor = async (asked: typeof without) => {
+    const found = await call('POST', '/v1/log/search', { ...asked, body: { messageId: 'bought-1' } })
+    return Object(found.json['records'])[0]?.answer
+  }
+  expect([await answerFor(withAnswers), await answerFor(without)]).toEqual(['u1 is unknown', null])
+  const path = '/v1/log/messages/bought-1'
+  expect((await call('GET', path, withAnswers)).text).toContain('u1 is unknown')
+  expect((await call('GET', `${path}/content`, withAnswers)).status).toBe(403)
+  expect((await call('GET', '/v1/session', withAnswers)).json).toMatchObject({
+    rights: ['see', 'answers'],
+    content: false,
+    catalog: 'topic',
+  })
+  // Nobody gives what they don't see.
+  const order = { name: 'acme-blind', right: 'operate', scope: { label: 'tenant=acme' }, content: false }
+  const blind = await tenants.token(order)
+  expect([(await make(['answers'], blind)).status, (await make(['see'], blind)).status]).toEqual([403, 201])
+})
+
 test('what is not there, was refused, or is another message now, is said, and nothing of another is shown', async () => {
   const replaced = await noteOf('replaced-1')
   expect(replaced).toMatchObject({ body: null, note: expect.stringContaining('another message') })

@@ -108,7 +108,7 @@ const expected = [
     message: expect.stringContaining('"messageId":"m3"'),
     result: 'excluded',
     detail: expect.stringMatching(
-      /^no mapping is for it \(people: its condition is not met; orders: a field is absent or has another type, no such key at character \d+\)$/,
+      /^no mapping is for it \(people: its condition is not met; orders: the message has no such field at character \d+: \S+\)$/,
     ),
     mapping: null,
     request: null,

@@ -38,9 +38,9 @@ test('writers that fence each other and lose answers agree with all readers on e
   const onRefused: DeskOptions['onRefused'] = ({ problem }) => refused.push(problem)
   const fence = fenceOf(topic, random)
   const desks = [
-    openDesk(topic, keys, onRefused, (pen) => fenced(pen, fence)),
-    openDesk(topic, keys, onRefused, (pen) => fenced(pen, fence)),
-    openDesk(topic, keys, onRefused, (pen) => losing(pen, random)),
+    openDesk(topic, keys, onRefused, { penOf: (pen) => fenced(pen, fence) }),
+    openDesk(topic, keys, onRefused, { penOf: (pen) => fenced(pen, fence) }),
+    openDesk(topic, keys, onRefused, { penOf: (pen) => losing(pen, random) }),
   ]
   await openDesk(topic, keys).change({ edits: [shopEdit], by: 'ann' })
   const model = new CatalogModel(random)

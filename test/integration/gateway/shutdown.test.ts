@@ -141,6 +141,9 @@ describe('SIGTERM behind a load balancer', () => {
     expect([reply.status, reply.headers.get('connection')]).toEqual([200, 'close'])
     const { code, tookMs } = await ended
     expect([code, tookMs >= delayMs]).toEqual([0, true])
+    expect(leaving.log.map(({ msg }) => msg)).toContain(
+      'stopping: no longer ready, still accepting connections',
+    )
   })
 })
 

@@ -4,6 +4,7 @@ import { createCatalog, type Catalog, type Destination, type Source } from '../.
 import {
   type CatalogPatch,
   changedDestinations,
+  DestinationCount,
   nextCatalog,
   stateCountsOf,
 } from '../../../src/catalog/next-catalog.ts'
@@ -62,6 +63,7 @@ test('however often a catalog is patched, it is the catalog that is made of all 
     fc.property(fc.array(change, { minLength: 1, maxLength: 30 }), (changes) => {
       const sources = new Map([source('shop'), source('app')].map((one) => [one.id, one]))
       const destinations = new Map<string, Destination>()
+      const on = new DestinationCount(({ state }) => state === 'on')
       let catalog = createCatalog([...sources.values()], [], '0')
       for (const [index, { destinations: given, newSource }] of changes.entries()) {
         const patch: CatalogPatch = {
@@ -87,6 +89,7 @@ test('however often a catalog is patched, it is the catalog that is made of all 
         expect(new Map(made.sources)).toEqual(new Map(expected.sources))
         expect(sorted(made.lists)).toEqual(sorted(expected.lists))
         expect(stateCountsOf(catalog)).toEqual(stateCountsOf(whole))
+        expect(on.in(catalog)).toBe(stateCountsOf(whole).on)
         const changed = new Set(changedDestinations(before, catalog))
         for (const id of new Set([...before.destinations.keys(), ...catalog.destinations.keys()]))
           if (before.destinations.get(id) !== catalog.destinations.get(id)) expect(changed).toContain(id)

@@ -25,7 +25,7 @@ test('a condition is tried on a file, and each message is said whether it passes
   expect(tried).toMatchObject({ status: 0, stderr: '' })
   expect(tried.lines).toEqual([
     'm1: passes',
-    'm2: does not pass: it lacks a field of the condition, or one has another type (no such key at character 12)',
+    'm2: does not pass: it lacks a field of the condition, or one has another type (the message has no such field at character 12: properties.total)',
     expect.stringMatching(/^message 3: goes to no destination: it has a fault \(unknown_type: /),
     '1 of 3 messages pass.',
   ])

@@ -98,6 +98,18 @@ test.each([
   expect(kindOf(condition)).toBe(kind)
 })
 
+test.each([
+  ['properties.currency > 5', 'it compares a text with a number at character 1: properties.currency > 5'],
+  [
+    '5 <= properties.isGift',
+    'it compares a number with true or false at character 1: 5 <= properties.isGift',
+  ],
+  ['properties.missing == "x"', 'the message has no such field at character 12: properties.missing'],
+  ['properties.tags + 1 == 2', "a list and a number don't go together at character 1: properties.tags + 1"],
+])('why %s does not match is said in plain words', (condition, detail) => {
+  expect(conditionOf(condition).of(viewOf(order))).toEqual({ kind: 'lacks', detail })
+})
+
 test('no word about a fault has anything of the message', () => {
   for (const condition of [
     'int(properties.secret) > 1',

@@ -38,6 +38,33 @@ test('a path that names a long value very often is made only until it is too lon
   expect(costRatio(makeOften, rewriteOrdinaryBody, mostBodies)).toBeLessThan(mostBodies)
 })
 
+test.each([
+  [
+    'decodes a text',
+    Array.from({ length: 50 }, () => ({
+      '@json': { mode: 'decode', value: { '@path': '$.properties.text' } },
+    })),
+  ],
+  [
+    'copies an object',
+    {
+      '@merge': {
+        direction: 'left',
+        objects: Array.from({ length: 150 }, () => ({ '@path': '$.properties' })),
+      },
+    },
+  ],
+])('a mapping that %s very often does not do it to its end', (_, made) => {
+  const shaper = new Shaper({ body: made })
+  const text = `[${String.raw`{"\\":1},`.repeat(2_000)}{}]`
+  const members = Array.from({ length: 1_500 }, (_member, at) => [`k${at}`, 1] as const)
+  const message = viewOf({ properties: { text, ...Object.fromEntries(members) } })
+  expect(shaper.of(...message)).toMatchObject({ detail: expect.stringContaining('steps') })
+  // To its end, it costs as much as a hundred ordinary bodies.
+  const mostBodies = 60
+  expect(costRatio(() => shaper.of(...message), rewriteOrdinaryBody, mostBodies)).toBeLessThan(mostBodies)
+})
+
 /** Random mappings of all directives, deep and wide, on messages that are as large as they may be. */
 const leaf = fc.oneof(
   fc

@@ -29,7 +29,7 @@ test('each message is said what a destination with this filter does with it', ()
   ).toEqual([
     'passes',
     'excluded',
-    'missing_field: no such key at character 12',
+    'missing_field: the message has no such field at character 12: properties.total',
     'excluded',
     'passes',
     expect.stringMatching(/^refused: \w+: /),
