@@ -97,7 +97,7 @@ function adviceOnConnection(code: string): string {
     return 'The rules of the proxy forbid the connection. Many proxies, such as Squid, allow CONNECT only to port 443: allow the port of the url too (Squid: SSL_ports). The log of the proxy says why.'
   if (/^CONNECT_\d+$/.test(code) || targetErrors.has(code) || squidTargetErrors.has(code))
     return "The proxy can't reach the endpoint, or the rules of the proxy forbid the connection. The log of the proxy says why."
-  return "The connection was lost before the endpoint answered. The endpoint's own log may say why."
+  return "The connection was lost before the endpoint answered. The endpoint's own log may say why. Some servers close it if they don't accept the client certificate (tls.certificate of the hook)."
 }
 
 /** `code` is a code of c-ares. */

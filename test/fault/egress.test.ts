@@ -106,7 +106,14 @@ test('a worker whose network leads nowhere says so, and no customer is told that
   await sendUntil('the network is suspect', async () => (await suspect(sick)) === 1)
   expect(await suspect(well)).toBe(0)
   const said = await until('it says so', () => sick.log.find(({ lost }) => lost === ids.length))
-  expect(said).toMatchObject({ level: 'error', dead: 0, working: 0 })
+  expect(said).toMatchObject({
+    level: 'error',
+    msg: expect.stringContaining(
+      'can not be reached any more: check the network, DNS and firewall of this worker',
+    ),
+    dead: 0,
+    working: 0,
+  })
   expect(await sick.metric('sluice_egress_servers', { state: 'lost' })).toBe(ids.length)
   await sendUntil('endpoints would be reported', () => Date.now() > brokenMs + 2 * failingAfterMs)
   expect(told()).toEqual([])
@@ -115,6 +122,9 @@ test('a worker whose network leads nowhere says so, and no customer is told that
   broken.state.isBroken = false
   await sendUntil('the network is not suspect any more', async () => (await suspect(sick)) === 0)
   await until('all is delivered', isDelivered, { timeoutMs: minute })
+  expect(sick.log.map(({ msg }) => msg)).toContain(
+    'servers answer again: the network of this worker is not suspect any more',
+  )
   expect(told()).toEqual([])
 
   isFirstDown = true

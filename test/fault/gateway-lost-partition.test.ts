@@ -133,6 +133,11 @@ describe('while partitions have no leader', () => {
       'all is taken again',
       async () => (await refused('events')) + (await refused('deletions')) === 0,
     )
+    const told = gateway.process.log.map(({ msg }) => msg)
+    expect(told).toContain(
+      'Kafka does not accept records for these partitions: requests with a record for one of them are answered 503 until it does',
+    )
+    expect(told).toContain('Kafka accepts records for all partitions of this topic again')
     stopping.abort()
     await Promise.all(all.map(({ ended }) => ended))
 

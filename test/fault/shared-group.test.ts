@@ -44,7 +44,10 @@ test('a worker whose group is another program’s says so, and joins when that h
   )
   const worker = await shop.start({ isUnready: true })
   const ids = await sendEverywhere(shop, 5)
-  await until('it is told', () => troubleOf(worker, { groupId }).length > 0)
+  const told = await until('it is told', () => troubleOf(worker, { groupId })[0])
+  expect(told.msg).toBe(
+    'another program is in the consumer group of this worker, which can not join: give each its own kafka.groupId; trying again',
+  )
   expect((await probe(worker, '/readyz')).status).toBe(503)
   await foreign.disconnect()
   await shop.untilArrived(ids)

@@ -84,7 +84,7 @@ function addSet(parent: Command, { command, once }: CommandTools): void {
       'after',
       `
 Examples:
-  echo '{ sources: [shop], hooks: [{ url: https://example.com/hook }] }' | sluice destinations set crm -
+  echo '{ "sources": ["shop"], "hooks": [{ "url": "https://example.com/hook" }] }' | sluice destinations set crm -
   sluice destinations get crm > crm.yaml && $EDITOR crm.yaml && sluice destinations set crm crm.yaml
   sluice destinations set crm --rate 20 --timeout 5s
 

@@ -33,7 +33,7 @@ export function DestinationOverview({ health }: { health: DestinationHealth }) {
         },
         reading,
       ),
-    5_000,
+    20_000,
   )
   const stats = asked.value.value
   const { asked: counted } = useAsk(

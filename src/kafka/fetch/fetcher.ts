@@ -25,6 +25,12 @@ export type FetcherOptions = {
    * milliseconds. Called before each such fetch.
    */
   readonly longestWaitMs: () => number
+  /**
+   * If given, each fetch waits for so long at a broker, in milliseconds, unless the broker has many records
+   * sooner. So a reader that is in no hurry costs few requests. Default: a broker collects records for a
+   * moment only.
+   */
+  readonly gatherMs?: number | undefined
   readonly log: FetcherLog
 }
 
@@ -74,6 +80,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   readonly log: FetcherLog
   readonly #view: ClusterView
   readonly #longestWaitMs: () => number
+  readonly #gatherMs: number | undefined
   readonly #handles = new Map<string, PartitionHandle>()
   readonly #loops = new Map<number, BrokerLoop>()
   readonly #ending: Promise<void>[] = []
@@ -84,10 +91,11 @@ class LogFetcher implements Fetcher, HandleOwner {
   #isListing = false
   #listedAtMs = -Infinity
 
-  constructor({ view, longestWaitMs, log }: FetcherOptions) {
+  constructor({ view, longestWaitMs, gatherMs, log }: FetcherOptions) {
     this.log = log
     this.#view = view
     this.#longestWaitMs = longestWaitMs
+    this.#gatherMs = gatherMs
     this.#unwatch = view.onChange(() => this.#lookAround())
     this.#timer = setInterval(() => this.#tend(), tendEveryMs)
   }
@@ -174,6 +182,7 @@ class LogFetcher implements Fetcher, HandleOwner {
         nodeId,
         view: this.#view,
         longestWaitMs: this.#longestWaitMs,
+        gatherMs: this.#gatherMs,
         check: (handle) => this.#check(handle),
       })
       this.#loops.set(nodeId, loop)

@@ -13,12 +13,12 @@ const lastCommitTries = 10
 
 export type MemberEnd = {
   readonly parts: Parts
-  readonly log: Logger
+  readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   readonly shutdownTime: ShutdownTime
-  readonly stalls: Stalls
-  readonly consumer: GroupConsumer
-  readonly pipeline: Pipeline
-  readonly intake: RecordIntake
+  readonly stalls: Pick<Stalls, 'isStopping'>
+  readonly consumer: Pick<GroupConsumer, 'quiesce' | 'commit' | 'stop'>
+  readonly pipeline: Pick<Pipeline, 'held' | 'inFlight' | 'drain'>
+  readonly intake: Pick<RecordIntake, 'stop'>
   readonly waiting: Pick<WaitingQueues, 'flush'>
   /**
    * Stops all parts that write records for units, but not the pipeline. These parts are stopped once more
@@ -52,7 +52,7 @@ export function deferEnd({ parts, log, shutdownTime, stalls, ...member }: Member
   })
 }
 
-async function leave(consumer: GroupConsumer, log: Logger): Promise<void> {
+async function leave(consumer: MemberEnd['consumer'], log: MemberEnd['log']): Promise<void> {
   // The commit is tried several times, because the coordinator refuses commits for a moment during a
   // rebalance.
   for (let tries = 1; tries <= lastCommitTries; tries++) {

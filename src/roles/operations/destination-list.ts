@@ -2,8 +2,10 @@ import type { Destination } from '../../catalog/catalog.ts'
 import { batchInFile } from '../../catalog/features/batch.ts'
 import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
-import { type AssessedDestination, worstFirst } from './destination-conditions.ts'
+import { type AssessedDestination, assessOne, worstFirst } from './destination-conditions.ts'
 import type { KnownHealth } from './health-reading.ts'
+import { timeOf } from './pause-desk.ts'
+import type { Picture } from './picture.ts'
 
 /** The destinations to list. A field that is `undefined` excludes none. */
 export type ListQuery = {
@@ -97,11 +99,28 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
   }
 }
 
-export function isSigned({ sharedSecret, signingKeys }: Destination): boolean {
+/** Returns how a destination is, with its URLs, as the HTTP API and live views show it. */
+export function destinationHealthData(destination: Destination, { asOfMs, pauses, health }: Picture) {
+  const one = assessOne(destination, pauses, health)
+  const { id, name, timeoutMs, hooks } = destination
+  return {
+    destination: id,
+    name,
+    state: one.state,
+    timeoutMs: timeoutMs ?? null,
+    batch: batchData(destination),
+    isSigned: isSigned(destination),
+    asOf: timeOf(asOfMs),
+    health: healthData(one, health),
+    hooks: hooks.map((hook) => hookData(one, hook)),
+  }
+}
+
+function isSigned({ sharedSecret, signingKeys }: Destination): boolean {
   return sharedSecret !== undefined || signingKeys !== undefined
 }
 
 /** Returns how a destination's messages are sent together. Null: each has a request of its own. */
-export function batchData({ batch }: Destination): object | null {
+function batchData({ batch }: Destination): object | null {
   return batch === undefined ? null : batchInFile(batch)
 }

@@ -161,6 +161,9 @@ test.each(['log serve', 'up'])(
     for (const lock of locks) lock.close()
     await until('all is indexed', async () => (await ask(index).status()).rows === 3 * 41)
     expect(new Set(await idsIn(ask(index)))).toEqual(new Set([first, ...ids, ...later]))
+    await until('it says so', () =>
+      index.log.some(({ msg }) => msg === 'the delivery log is being indexed again'),
+    )
     expect(index.isRunning).toBe(true)
   },
 )

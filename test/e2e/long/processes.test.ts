@@ -178,6 +178,7 @@ describe('two processes', () => {
     const errors = pair.log.filter(({ level }) => level === 'fatal')
     expect(errors).toHaveLength(1)
     expect(errors[0]).toMatchObject({
+      msg: 'sluice can not go on',
       err: { message: `process 2 (pid ${second}) was killed by SIGKILL` },
     })
     expect(stoppedOf(pair)).toEqual([1])

@@ -60,5 +60,6 @@ test('an installation that was in the group of all goes on in its own where it s
   expect(await receiver.count('/crm')).toMatchObject({ requests: 120, distinct: 120, repeats: 0 })
   expect(after.log.find(({ from }) => from === 'sluice')).toMatchObject({
     groupId: `${scene.prefix}workers`,
+    msg: expect.stringContaining('which was the default for every topic prefix before'),
   })
 })

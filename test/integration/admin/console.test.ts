@@ -494,7 +494,11 @@ describe('behind a proxy with TLS and a path', () => {
     const line = await until('the log has it', () =>
       second.log.find((one) => one['directive'] === 'script-src'),
     )
-    expect(line).toMatchObject({ blocked: 'https://evil.example/x.js', page: `${publicUrl}/console/` })
+    expect(line).toMatchObject({
+      msg: 'a browser has refused a part of the console, which its policy forbids',
+      blocked: 'https://evil.example/x.js',
+      page: `${publicUrl}/console/`,
+    })
     // No other route takes this type, which browsers send without asking.
     expect((await browse('POST', '/v1/session', { body: { token: 'x' }, headers, at: second })).status).toBe(
       415,

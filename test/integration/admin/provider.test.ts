@@ -144,7 +144,13 @@ describe('who signs in at the provider', () => {
     provider.account = { sub: 'eve', claims: { groups: ['staff'], email: 'eve@example.com' } }
     const { location, session } = await signIn()
     expect([location, session]).toEqual([refusal('no_right'), ''])
-    await until('the log says so', () => admin.log.some(({ name }) => name === 'oidc:eve@example.com'))
+    await until('the log says so', () =>
+      admin.log.some(
+        ({ name, msg }) =>
+          name === 'oidc:eve@example.com' &&
+          msg === 'somebody has signed in at the OpenID provider who has no right here',
+      ),
+    )
   })
 
   test('and refuses there, is told so', async () => {
@@ -181,6 +187,9 @@ describe('nobody signs in', () => {
     provider.usesOtherKey = true
     const { location, session } = await signIn()
     expect([location, session]).toEqual([refusal('failed'), ''])
+    await until('the log says so', () =>
+      admin.log.some(({ msg }) => msg === 'the OpenID provider has not answered as it should'),
+    )
   })
 })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type LoginServer, startLoginServer } from '../../support/login-server.ts'
 import {
   answer,
   type Receiver,
@@ -30,11 +31,13 @@ const firstAnswers: Readonly<Record<string, Script>> = {
 }
 
 let server: Receiver
+let login: LoginServer
 let sluice: Deployment
 const accepted = new Map<string, string[]>()
 
 beforeAll(async () => {
-  const scripts: Record<string, Script> = { '/small': small }
+  login = await startLoginServer()
+  const scripts: Record<string, Script> = { '/small': small, '/guarded': guarded, '/picky': picky }
   for (const [name, first] of Object.entries(firstAnswers))
     scripts[`/${name}`] = (request, response, nth) =>
       nth === 1 ? first(request, response, nth) : accept(request, response, nth)
@@ -43,6 +46,8 @@ beforeAll(async () => {
     destinations: [
       ...Object.keys(firstAnswers).map((name) => to(name, { maxMessages: count, maxWait: '5s' })),
       to('small', { maxMessages: 1_000, maxWait: '500ms' }),
+      loggedInTo('guarded'),
+      loggedInTo('picky'),
     ],
     variables: {
       SLUICE_RETRY_LADDER: '1s',
@@ -54,8 +59,14 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sluice?.stop()
-  await server?.stop()
+  await Promise.all([server?.stop(), login?.stop()])
 })
+
+function loggedInTo(id: string): DestinationEntry {
+  const oauth = { kind: 'oauth2', tokenUrl: login.tokenUrl, clientId: 'sluice', clientSecret: 'secret' }
+  const hooks = [{ id: 'main', url: `${server.origin}/${id}`, login: oauth }]
+  return { ...to(id, { maxMessages: count, maxWait: '5s' }), hooks }
+}
 
 function to(id: string, batch: DestinationEntry['batch'] & object): DestinationEntry {
   return { id, sources: [id], hooks: [{ id: 'main', url: `${server.origin}/${id}` }], batch }
@@ -70,6 +81,19 @@ const accept: Script = (request, response, nth) => {
 const small: Script = (request, response, nth) => {
   if (idsOf(request).length > 10) answer(413)(request, response, nth)
   else accept(request, response, nth)
+}
+
+/** Answers 207, and refuses each message of a request whose token isn't valid. */
+const guarded: Script = (request, response, nth) => {
+  const token = String(request.headers.authorization).replace('Bearer ', '')
+  if (login.valid.has(token)) accept(request, response, nth)
+  else answer(207, json, JSON.stringify(idsOf(request).map(() => 401)))(request, response, nth)
+}
+
+/** Answers 207, and refuses one message, whatever the token is. */
+const picky: Script = (request, response, nth) => {
+  const statuses = idsOf(request).map((id) => (id === 'picky-3' ? 401 : 200))
+  answer(207, json, JSON.stringify(statuses))(request, response, nth)
 }
 
 function idsOf({ body }: ReceivedRequest): string[] {
@@ -104,4 +128,36 @@ test('an endpoint that takes fewer messages at once than a batch has gets all of
   await send('small', ids)
   await until('all are accepted', () => accepted.get('/small')?.length === 1_000, { timeoutMs: 60_000 })
   expect(await sluice.read('dead-letters')).toEqual([])
+})
+
+test('a 207 that refuses each message with 401 is a refused token: the batch comes once more, with another one', async () => {
+  const [before, ids] = [named('before', count), named('guarded', count)]
+  await send('guarded', before)
+  await until('there is a token', () => accepted.get('/guarded')?.length === count)
+  const given = login.given
+  login.revoke()
+  await send('guarded', ids)
+  await until('all are accepted', () => accepted.get('/guarded')?.length === 2 * count)
+  expect(accepted.get('/guarded')?.toSorted()).toEqual([...before, ...ids].toSorted())
+  const [, refused, again, ...others] = server.requestsTo('/guarded')
+  expect(others).toEqual([])
+  expect(again?.body).toEqual(refused?.body)
+  expect(again?.headers).toEqual({ ...refused?.headers, authorization: again?.headers.authorization })
+  expect(again?.headers.authorization).not.toBe(refused?.headers.authorization)
+  expect(login.given).toBe(given + 1)
+  expect(await sluice.read('retry.1s')).not.toContainEqual(
+    expect.objectContaining({ headers: expect.objectContaining({ 'destination-id': 'guarded' }) }),
+  )
+})
+
+test('a 401 beside other statuses is about its message, and costs no token', async () => {
+  const given = login.given
+  await send('picky', named('picky', count))
+  const letters = await until('it is a dead letter', async () => {
+    const all = await sluice.read('dead-letters')
+    return all.length > 0 ? all : undefined
+  })
+  expect(letters.map(({ headers }) => headers['message-id'])).toEqual(['picky-3'])
+  expect(server.requestsTo('/picky')).toHaveLength(1)
+  expect(login.given).toBe(given + 1)
 })

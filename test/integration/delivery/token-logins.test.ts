@@ -11,7 +11,7 @@ import { createSender, type SenderOptions, type Target } from '../../../src/deli
 import { createAuthority } from '../../support/certificates.ts'
 import { startConnectProxy } from '../../support/connect-proxy.ts'
 import { guardedBy, type LoginServer, startLoginServer } from '../../support/login-server.ts'
-import { answer, neverAnswer, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { answer, neverAnswer, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
 /** Tokens of real servers for real requests: how they are asked for, renewed, and replaced. */
@@ -34,14 +34,20 @@ async function scene({
   sending = {},
   tls,
   server: started,
+  refuses = () => false,
 }: {
   login?: Partial<OAuthLogin>
   sending?: Partial<SenderOptions>
   tls?: { ca: string }
   server?: LoginServer
+  /** Says of which bodies the hook answers 401, whatever their token. */
+  refuses?: (body: string) => boolean
 } = {}): Promise<Scene> {
   const server = started ?? (await startLoginServer())
-  const hook = await startReceiver(guardedBy(() => server))
+  const guard = guardedBy(() => server)
+  const script: Script = (request, response, nth) =>
+    (refuses(request.body.toString()) ? answer(401) : guard)(request, response, nth)
+  const hook = await startReceiver(script)
   const policy = createAddressPolicy(['127.0.0.1'])
   const sender = createSender({
     policy,
@@ -163,7 +169,18 @@ describe('a token endpoint that gives no token', () => {
       'status 401 invalid_client no such client',
     ],
     ['fails', answer(503), 'status 503'],
-    ['answers something else', answer(200, {}, '<html>'), 'status 200 without an access_token'],
+    ['answers something else', answer(200, {}, '<html>'), 'status 200 without an access_token: its body'],
+    ['answers without one', answer(200, {}, '{}'), 'status 200 without an access_token'],
+    [
+      'gives one that splits headers',
+      answer(200, {}, '{"access_token":"a\\r\\nX-Evil: 1"}'),
+      'status 200 with an access_token that no header can have',
+    ],
+    [
+      'redirects',
+      answer(307, { Location: 'http://169.254.169.254/token' }),
+      'status 307: Sluice follows no redirects',
+    ],
     ['is silent', neverAnswer, 'timeout'],
     [
       'closes the connection',
@@ -261,5 +278,18 @@ test('an endpoint that refuses every token costs no token for each message', asy
   for (let index = 0; index < 10; index++)
     expect(await post(String(index))).toMatchObject({ kind: 'answer', status: 401 })
   expect(server.given).toBe(2)
+  expect(repeated(hook)).toEqual([])
+})
+
+test('an endpoint that refuses some requests, and accepts others, costs no token for each', async () => {
+  const { server, hook, login, post } = await scene({ refuses: (body) => body.startsWith('bad') })
+  await login.wait()
+  const startedMs = performance.now()
+  for (let index = 0; index < 40; index++) {
+    expect(await post(`good ${index}`)).toEqual(delivered)
+    expect(await post(`bad ${index}`)).toMatchObject({ kind: 'answer', status: 401 })
+  }
+  const seconds = Math.ceil((performance.now() - startedMs) / 1_000)
+  expect(server.given).toBeLessThanOrEqual(1 + 10 + seconds)
   expect(repeated(hook)).toEqual([])
 })

@@ -161,12 +161,14 @@ describe('members of a group', () => {
       ownMemberId: () => ours.membership.identity?.memberId,
       isFormerProcess: undefined,
       settleMs: 0,
-      log: { info() {}, warn() {}, error: (fields) => void said.push(fields) },
+      log: { info() {}, warn() {}, error: (fields, message) => void said.push({ ...fields, message }) },
     })
     watch.joined()
     await until('it is said', () => said.length > 0)
     watch.stop()
-    expect(said).toEqual([{ groupId, topics: [other] }])
+    const message =
+      'workers of another installation are in this consumer group: give each installation its own kafka.groupId; until then each change of one delays the partitions of the other'
+    expect(said).toEqual([{ groupId, topics: [other], message }])
     expect(watch.foreign).toEqual([other])
   })
 })

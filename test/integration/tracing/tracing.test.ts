@@ -410,7 +410,9 @@ describe('variables that can not be followed', () => {
       variables: { ...tracing(collector.origin), OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
     })
     const worker = await start('worker')
-    const line = worker.log.find(({ msg }) => msg.startsWith('tracing is off'))
+    const line = worker.log.find(({ msg }) =>
+      msg.startsWith('tracing is off: some variables of OpenTelemetry'),
+    )
     expect(line?.level).toBe('error')
     expect(JSON.stringify(line?.['faults'])).toContain('OTEL_EXPORTER_OTLP_PROTOCOL: set http/protobuf')
     await produce(`${prefix}events`, [
@@ -449,6 +451,7 @@ describe('without an endpoint', () => {
     ]
     expect(names.filter((name) => name === 'traceparent')).toHaveLength(isOn ? 4 : 0)
     expect(worker.log.some((line) => 'traceId' in line)).toBe(isOn)
+    expect(worker.log.some(({ msg }) => msg === 'tracing is on')).toBe(isOn)
     if (isOn) expect(spy.loaded().length).toBeGreaterThan(10)
     else expect(spy.loaded()).toEqual([])
   })

@@ -91,6 +91,7 @@ test('throttles are added up by broker and request, and each kind is logged at m
   ])
   expect(lines).toHaveLength(5)
   expect(lines[0]).toMatch(/unit-a:9092 .* 1\.5 s.*producer_byte_rate.*kafka\.clientId/)
+  expect(lines[0]).toMatch(/ slows this process down: it reads nothing from a connection for \d+/)
 })
 
 test('a command, which logs only errors, says why it stands still', () => {
