@@ -136,7 +136,7 @@ const retryProperties = {
   waiting: {
     type: ['integer', 'null'],
     description:
-      'How many messages wait. It is always null at present, because the retry topics hold the messages of all destinations, and nobody counts those of one.',
+      'How many messages wait for their next try, at least, if it is a preview. It is null if this is not known, or if one message is named.',
   },
   askedAt: time,
   askedBy: { type: 'string' },
@@ -155,9 +155,13 @@ const dropProperties = {
     description: 'How many messages wait for their turn. It is null if the number is not known.',
   },
   onRetryTopics: {
-    type: 'null',
+    type: ['integer', 'null'],
     description:
-      'How many messages wait for their next try. It is always null, because nobody counts those of one destination.',
+      'How many messages wait for their next try, at least. It is null if the number is not known.',
+  },
+  onRetryTopicsAtMost: {
+    type: ['integer', 'null'],
+    description: 'How many these are at most. It is null if this is not known.',
   },
   askedAt: time,
   askedBy: { type: 'string' },
@@ -350,10 +354,16 @@ export const destinationRoutes: readonly AdminRoute[] = [
     answer: {
       schema: {
         type: 'object',
-        required: ['destination', 'isPreview', 'waiting', 'onRetryTopics'],
+        required: ['destination', 'isPreview', 'waiting', 'onRetryTopics', 'onRetryTopicsAtMost'],
         properties: dropProperties,
       },
-      example: { destination: 'crm', isPreview: true, waiting: 4_200, onRetryTopics: null },
+      example: {
+        destination: 'crm',
+        isPreview: true,
+        waiting: 4_200,
+        onRetryTopics: 310,
+        onRetryTopicsAtMost: 310,
+      },
     },
     problems: ['not_found', 'conflict'],
   },

@@ -371,7 +371,13 @@ test('messages of a destination are tried now by an order for the workers, with 
 test('what waits for a destination is given up by an order for the workers, with a preview and an audit trail', async () => {
   const path = '/v1/destinations/tested/drop'
   // No worker runs, so nobody knows how many wait.
-  const preview = { destination: 'tested', isPreview: true, waiting: null, onRetryTopics: null }
+  const preview = {
+    destination: 'tested',
+    isPreview: true,
+    waiting: null,
+    onRetryTopics: null,
+    onRetryTopicsAtMost: null,
+  }
   const given = { token: tokens.operate, body: { waiting: true, dryRun: true } }
   expect(await call('POST', path, given)).toMatchObject({ status: 200, json: preview })
   expect(await call('POST', path, { ...given, token: tokens.read })).toMatchObject({ status: 403 })

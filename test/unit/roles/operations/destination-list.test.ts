@@ -147,6 +147,8 @@ test('a destination is shown without its secrets', () => {
       drainedInSeconds: null,
       inFlightLimit: null,
       perSecondLimit: null,
+      retrying: null,
+      retryingAtMost: null,
       isLimitLowered: null,
     },
   })
