@@ -96,7 +96,8 @@ test('the list says how many messages wait, since when, and how long it takes, a
   expect(Number(drainedInSeconds)).toBeGreaterThan(Number(waiting) / 5 / 2)
   const { stdout } = await run('destinations', 'list')
   expect(stdout).toMatch(/held +paused +paused +40 +\d+ s/)
-  expect(stdout).toMatch(/slow +on +paced +\d+ +\d+ [sm] +\d+ [sm] +5\/s/)
+  expect(stdout).toMatch(/slow +on +paced +\d+ +\d+ [sm] +\d+ [sm] +0 +5\/s/)
+  expect(stdout).toMatch(new RegExp(`down +on +failing +0 +${failing.length} `))
   expect(stdout).toContain('what waits, as of 20')
 })
 

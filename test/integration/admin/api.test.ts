@@ -330,7 +330,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   expect(await statesOf('?state=auto_paused')).toEqual(['erp auto_paused'])
   const { stdout } = await runToEnd(['destinations', 'list', '--source', 'shop'], scene.variables)
   expect(stdout).toMatch(
-    /^destination +state +condition .*\naway +off +off .*\nerp +auto_paused +auto_paused +\? +https:\/\/example.com +shop\n/,
+    /^destination +state +condition .*\naway +off +off .*\nerp +auto_paused +auto_paused +\? +\? +https:\/\/example.com +shop\n/,
   )
   const path = '/v1/destinations/erp/resume'
   const resumed = await call('POST', path, { token: tokens.operate })
