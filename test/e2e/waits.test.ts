@@ -83,7 +83,9 @@ test('the list says how many messages wait, since when, and how long it takes, a
     const now = await listed()
     const { drainedInSeconds, perSecondLimit } = now.get('slow') ?? {}
     // While the processes join, one of them may tell the part that it had before.
-    const isTold = typeof drainedInSeconds === 'number' && perSecondLimit === 5
+    const areRetriesTold =
+      now.get('down')?.['retrying'] === failing.length && now.get('slow')?.['retrying'] === 0
+    const isTold = typeof drainedInSeconds === 'number' && perSecondLimit === 5 && areRetriesTold
     return now.get('held')?.['waiting'] === held.length && isTold ? now : undefined
   })
   const of = (id: string) => health.get(id)
