@@ -89,17 +89,6 @@ function HealthFigures({ health: { state, health } }: { health: DestinationHealt
         value={waiting === 0 ? '—' : duration(drainedInSeconds)}
         note="at the present rate"
       />
-      <Figure
-        name="Retrying"
-        value={count(health.retrying)}
-        note={
-          health.retrying === health.retryingAtMost
-            ? 'have failed, and wait for their next try'
-            : health.retryingAtMost === null
-              ? 'or more wait for their next try'
-              : `to ${count(health.retryingAtMost)} wait for their next try`
-        }
-      />
       <Figure name="Next try" value={<Ago at={health.nextTryAt} />} note="of what has failed" />
       <Figure
         name="Requests at once"

@@ -2,7 +2,7 @@ import type { Destination } from '../../catalog/catalog.ts'
 import { batchInFile } from '../../catalog/features/batch.ts'
 import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
-import { type AssessedDestination, assessOne, waitingOf, worstFirst } from './destination-conditions.ts'
+import { type AssessedDestination, assessOne, worstFirst } from './destination-conditions.ts'
 import type { KnownHealth } from './health-reading.ts'
 import { timeOf } from './pause-desk.ts'
 import type { Picture } from './picture.ts'
@@ -11,7 +11,7 @@ import type { Picture } from './picture.ts'
 export type ListQuery = {
   readonly destinationId?: string | undefined
   readonly sourceId?: string | undefined
-  /** A state, a condition, or `waiting` for destinations of which messages wait. */
+  /** A state, a condition, or `waiting` for destinations of which messages wait for their turn. */
   readonly state?: string | undefined
   /** A text that the id, the name or the origin of a URL has, in upper or lower case. */
   readonly search?: string | undefined
@@ -67,7 +67,7 @@ function filterOf({ destinationId, sourceId, state, search, label, isMeant = () 
 }
 
 function isIn(state: string, { state: present, condition, health }: AssessedDestination): boolean {
-  if (state === 'waiting') return waitingOf(health) > 0
+  if (state === 'waiting') return (health.messages ?? 0) > 0
   return state === present || state === condition
 }
 
