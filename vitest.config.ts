@@ -51,12 +51,6 @@ const comparing = ['test/unit/**/cost.test.ts', 'test/unit/costs/**/*.test.ts']
  */
 const long = 'test/*/long/**'
 
-/**
- * The longest time of a test, in milliseconds. The longest test of a quiet machine takes a sixth of this. Waits have
- * their own, shorter limits.
- */
-const mostMs = 300_000
-
 /** Fails a file that doesn't show the lines of the log that it is said to show. */
 const shownLines = 'test/support/shown-lines.ts'
 
@@ -83,8 +77,8 @@ export default defineConfig({
           // into loading modules again.
           isolate: false,
           // A test of a property runs it a thousand times, which takes seconds on a busy machine.
-          testTimeout: mostMs,
-          hookTimeout: mostMs,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
           // Most of these tests only compute. The tests of `integration` and `e2e` wait half of the time. So they run
           // later, and four files at a time.
           maxWorkers: 3,
@@ -97,7 +91,7 @@ export default defineConfig({
           name: 'costs',
           include: comparing,
           setupFiles: ['test/support/seed.ts'],
-          testTimeout: mostMs,
+          testTimeout: 60_000,
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
@@ -156,8 +150,8 @@ export default defineConfig({
           exclude: [...measuring, long],
           globalSetup: ['test/support/global-kafka.ts'],
           setupFiles: ['test/support/delete-topics.ts', shownLines],
-          testTimeout: mostMs,
-          hookTimeout: mostMs,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -168,8 +162,8 @@ export default defineConfig({
           include: measuring,
           globalSetup: ['test/support/global-kafka.ts'],
           setupFiles: ['test/support/delete-topics.ts', shownLines],
-          testTimeout: mostMs,
-          hookTimeout: mostMs,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -182,8 +176,8 @@ export default defineConfig({
           exclude: [long],
           globalSetup: ['test/support/global-kafka.ts'],
           setupFiles: ['test/support/delete-topics.ts', shownLines],
-          testTimeout: mostMs,
-          hookTimeout: mostMs,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {

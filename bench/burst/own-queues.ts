@@ -91,7 +91,7 @@ export async function openQueues(brokers: readonly string[], of: QueueTopics): P
       ...of,
       reader,
       producer,
-      group: { pulled: (_topic, unit) => partitions[unit], isReadByAll: () => true },
+      group: { pulled: (_topic, unit) => partitions[unit] },
       take: (record, { headers }) => opened.onTaken(record, headerText(headers, 'destination-id') ?? ''),
       expire: unexpected,
       drop: unexpected,

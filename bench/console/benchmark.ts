@@ -7,8 +7,7 @@ import { measureAlone } from '../isolation/capacity.ts'
 import { monotonicUs } from '../support/clock.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { watchOthers } from '../support/machine-cpu.ts'
-import { measurePairs, type Pair, type SideName } from '../support/pairs.ts'
-import { cpuUsOf } from '../support/process-family.ts'
+import { measurePairs, type SideName } from '../support/pairs.ts'
 import { startProducer } from '../support/producer-process.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
@@ -18,7 +17,7 @@ import { destinationIdOf, messagesOf, type Stream } from '../support/streams.ts'
 import { percent, rowOf } from '../support/table.ts'
 import { sharedSecret } from '../support/worker-variables.ts'
 import { askAll } from './asker.ts'
-import { type Installation, startInstallation } from './installation.ts'
+import { startInstallation } from './installation.ts'
 import { pages, visit, type Visit } from './pages.ts'
 import { openViews } from './views-process.ts'
 
@@ -36,8 +35,7 @@ const timesVisited = 5
  * - Its bytes, gzipped.
  * - When Chromium paints each page first, and shows it whole, with 10,000 destinations, and how many calls it makes.
  * - The p95 of these calls while the worker has nothing to do, and at half of its capacity.
- * - What 200 sessions cost that each follow a busy destination: the worker's capacity with them and without, and
- *   the CPU time that the admin API, the index and the clients of the benchmark took meanwhile.
+ * - What 200 sessions cost that each follow a busy destination: the worker's capacity with them and without.
  */
 export async function runConsoleBenchmark({
   runs = 3,
@@ -52,16 +50,13 @@ export async function runConsoleBenchmark({
   const browser = await startChromium()
   try {
     const pairs = await measurePairs(runs, async (side, pair) => {
-      const measured = await measureSide(stage, side, messages)
-      const { perS, cores } = measured
-      say(
-        `pair ${pair}: ${side} live views, ${Math.round(perS)} deliveries a second, ${JSON.stringify(cores)}`,
-      )
-      return measured
+      const perS = await measureSide(stage, side, messages)
+      say(`pair ${pair}: ${side} live views, ${Math.round(perS)} deliveries a second`)
+      return perS
     })
     const [without, withViews] = [
-      median(pairs.map((pair) => pair.without.perS)),
-      median(pairs.map((pair) => pair.with.perS)),
+      median(pairs.map((pair) => pair.without)),
+      median(pairs.map((pair) => pair.with)),
     ]
     const rate = Math.floor(without / 2)
     const { visits, idle, loaded } = await measurePages(stage, browser, { destinations, seconds, rate })
@@ -77,7 +72,6 @@ export async function runConsoleBenchmark({
       live_views: sessions,
       live_views_cost: round(1 - withViews / without, 3),
       capacity_per_s: { without: Math.round(without), with: Math.round(withViews) },
-      cores: coresOf(pairs),
       pages: visits.map(({ page, calls, firstPaintMs, shownMs }) => ({
         page,
         calls: calls.length,
@@ -86,7 +80,7 @@ export async function runConsoleBenchmark({
         p95_idle_ms: round(idle.get(page) ?? NaN, 1),
         p95_half_load_ms: round(loaded.get(page) ?? NaN, 1),
       })),
-      pairs: pairs.map((pair) => [Math.round(pair.without.perS), Math.round(pair.with.perS)]),
+      pairs: pairs.map((pair) => [Math.round(pair.without), Math.round(pair.with)]),
       machine_used_by_others: round(othersShare(), 3),
       node: process.version,
     }
@@ -106,82 +100,33 @@ function bundleBytes(): number {
   return Object.values(manifest).reduce((sum, { gzipped }) => sum + gzipped, 0)
 }
 
-/** How many cores a process used, on average. */
-type Cores = { readonly admin: number; readonly index: number; readonly clients: number }
-type Measured = { readonly perS: number; readonly cores: Cores }
-
-/** Measures the capacity of a worker, beside the admin API and the index, and what these and the clients took. */
-async function measureSide(stage: Stage, side: SideName, messages: number): Promise<Measured> {
+/** Measures the capacity of a worker, beside the admin API and the index. */
+function measureSide(stage: Stage, side: SideName, messages: number): Promise<number> {
   const plan: ScenePlan = { fleet: { count: busy }, variables: {} }
-  let cores: Cores = { admin: 0, index: 0, clients: 0 }
-  const perS = await measureAlone(stage, {
+  return measureAlone(stage, {
     plan,
     messages,
     first: 0,
     async beside(scene) {
       const installation = await startInstallation(scene, stage.folder)
-      const views = side === 'with' ? await watch(installation) : undefined
-      const coresUsed = watchCores({ ...installation.pids, clients: views?.pid })
+      if (side === 'without') return installation.stop
+      const cookies: string[] = []
+      for (let session = 0; session < sessions; session++) cookies.push(await installation.signIn())
+      const views = await openViews({
+        origin: installation.origin,
+        cookies,
+        destinations: Array.from({ length: busy }, (_, index) => destinationIdOf(index)),
+      })
       return async () => {
-        cores = coresUsed()
-        await views?.end()
+        const { open, bytes, asked } = await views.count()
+        say(`${open} live views are open, got ${round(bytes / 1e6, 1)} MB, and asked ${asked} times`)
+        await views.stop()
         await installation.stop()
+        if (open < sessions || bytes < sessions * 1_000)
+          throw new BenchmarkFailure('live views were ended, or got nothing')
       }
     },
   })
-  return { perS, cores }
-}
-
-/** Opens the live views, and returns how to end them. Fails at the end if they got nothing. */
-async function watch(installation: Installation): Promise<{ pid: number; end(): Promise<void> }> {
-  const cookies: string[] = []
-  for (let session = 0; session < sessions; session++) cookies.push(await installation.signIn())
-  const views = await openViews({
-    origin: installation.origin,
-    cookies,
-    destinations: Array.from({ length: busy }, (_, index) => destinationIdOf(index)),
-  })
-  return {
-    pid: views.pid,
-    async end() {
-      const { open, bytes, states, asked } = await views.count()
-      say(
-        `${open} live views are open, got ${round(bytes / 1e6, 1)} MB, were told ${states} states, and asked ${asked} times`,
-      )
-      await views.stop()
-      if (open < sessions || bytes < sessions * 1_000)
-        throw new BenchmarkFailure('live views were ended, or got nothing')
-    },
-  }
-}
-
-function usedUs(pid: number | undefined): number {
-  return pid === undefined ? 0 : cpuUsOf(pid)
-}
-
-/** Returns a function that says how many cores each process has used since the call. */
-function watchCores(pids: Readonly<Record<keyof Cores, number | undefined>>): () => Cores {
-  const startedMs = performance.now()
-  const before = { admin: usedUs(pids.admin), index: usedUs(pids.index), clients: usedUs(pids.clients) }
-  return () => {
-    const elapsedUs = (performance.now() - startedMs) * 1_000
-    const coresOfOne = (name: keyof Cores): number =>
-      round((usedUs(pids[name]) - before[name]) / elapsedUs, 3)
-    return { admin: coresOfOne('admin'), index: coresOfOne('index'), clients: coresOfOne('clients') }
-  }
-}
-
-function coresOf(pairs: readonly Pair<Measured>[]) {
-  const medianOf = (side: SideName, name: keyof Cores): number =>
-    round(median(pairs.map((pair) => pair[side].cores[name])), 3)
-  return {
-    admin: { without: medianOf('without', 'admin'), with: medianOf('with', 'admin') },
-    index: { without: medianOf('without', 'index'), with: medianOf('with', 'index') },
-    clients: { with: medianOf('with', 'clients') },
-    admin_us_a_session_and_second: Math.round(
-      ((medianOf('with', 'admin') - medianOf('without', 'admin')) * 1e6) / sessions,
-    ),
-  }
 }
 
 type PageFigures = {

@@ -11,8 +11,6 @@ import { sluiceMain } from '../support/topics.ts'
 export type Installation = {
   /** The origin of the admin API. */
   readonly origin: string
-  /** The ids of its processes. */
-  readonly pids: { readonly admin: number; readonly index: number }
   /** Signs in, and returns the cookie. */
   signIn(): Promise<string>
   readonly stop: () => Promise<void>
@@ -46,7 +44,6 @@ export async function startInstallation({ variables }: Scene, folder: string): P
   let sessions = 0
   return {
     origin,
-    pids: { admin: admin.pid, index: index.pid },
     async signIn() {
       const { token } = made[Math.floor(sessions++ / sessionsOfToken)] ?? made[0] ?? { token: '' }
       const response = await fetch(`${origin}/v1/session`, {

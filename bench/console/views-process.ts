@@ -6,18 +6,10 @@ export type ViewsPlan = {
   readonly cookies: readonly string[]
   readonly destinations: readonly string[]
 }
-export type ViewsNews = {
-  readonly open: number
-  readonly bytes: number
-  /** How often views were told how their destination is. */
-  readonly states: number
-  /** How many questions beside the views were answered. */
-  readonly asked: number
-}
+export type ViewsNews = { readonly open: number; readonly bytes: number; readonly asked: number }
 
 /** People who look at live views, in a process of its own, which counts what comes and throws it away. */
 export type Views = {
-  readonly pid: number
   count(): Promise<ViewsNews>
   stop(): Promise<void>
 }
@@ -27,7 +19,6 @@ export async function openViews(plan: ViewsPlan): Promise<Views> {
   const child = startChild('../console/views.ts', [JSON.stringify(plan)])
   await child.next()
   return {
-    pid: child.pid,
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's answer to this command
     count: async () => (await child.ask({ kind: 'count' })) as ViewsNews,
     stop: () => child.stop(),

@@ -834,7 +834,7 @@ export interface paths {
         };
         /**
          * See what happens, as it does
-         * @description Server-sent events, twice a second. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `skipped`: a view is told at most 5 attempts a second, after a first 60, and there were more; `{count}` says how many. `destination`: how the destination of the view is, as `GET /v1/destinations/{destination}/health` has it, first and then when it has changed, so there is no need to ask. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s. Needs the right `read`. For a token with a scope, there is only what its scope holds.
+         * @description Server-sent events. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `skipped`: a view is told at most 20 attempts a second, and there were more, so ask the delivery log. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s. Needs the right `read`. For a token with a scope, there is only what its scope holds.
          */
         get: operations["live"];
         put?: never;
@@ -1834,12 +1834,8 @@ export interface components {
              * @description The other figures were true at this time or later. It is null if not all workers tell what waits.
              */
             asOf: string | null;
-            /** @description How many messages wait for their turn. It is null if the number is not known. */
+            /** @description How many messages wait for their turn. Those that have failed and wait for their next try are not counted. It is null if the number is not known. */
             waiting: number | null;
-            /** @description How many messages have failed and wait for their next try, at least. It is up to 15 s old. It is null if the number is not known. */
-            retrying: number | null;
-            /** @description How many these are at most. It is more than `retrying` for some time after workers have started, while they count what earlier ones have left on the retry topics. It is null if this is not known. */
-            retryingAtMost: number | null;
             /**
              * Format: date-time
              * @description The time since which the oldest of them waits. It is null if none waits, or if the time is not known.
@@ -3900,7 +3896,7 @@ export interface operations {
                      *           "name": "CRM",
                      *           "condition": "failing",
                      *           "since": "2026-07-29T09:15:50.000Z",
-                     *           "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, 310 wait for their next try, next try in 40 s",
+                     *           "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, next try in 40 s",
                      *           "next": "sluice destinations status crm"
                      *         }
                      *       ],
@@ -4040,13 +4036,11 @@ export interface operations {
                      *           "health": {
                      *             "condition": "failing",
                      *             "since": "2026-07-29T09:15:50.000Z",
-                     *             "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, 310 wait for their next try, next try in 40 s",
+                     *             "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, next try in 40 s",
                      *             "nextTryAt": "2026-07-29T09:30:42.000Z",
                      *             "secretEndsAt": null,
                      *             "asOf": "2026-07-29T09:30:00.000Z",
                      *             "waiting": 4200,
-                     *             "retrying": 310,
-                     *             "retryingAtMost": 310,
                      *             "oldestWaitingSince": "2026-07-29T09:16:02.000Z",
                      *             "drainedInSeconds": 840,
                      *             "inFlightLimit": 12,
@@ -4126,13 +4120,11 @@ export interface operations {
                      *       "health": {
                      *         "condition": "failing",
                      *         "since": "2026-07-29T09:15:50.000Z",
-                     *         "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, 310 wait for their next try, next try in 40 s",
+                     *         "why": "503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, next try in 40 s",
                      *         "nextTryAt": "2026-07-29T09:30:42.000Z",
                      *         "secretEndsAt": null,
                      *         "asOf": "2026-07-29T09:30:00.000Z",
                      *         "waiting": 4200,
-                     *         "retrying": 310,
-                     *         "retryingAtMost": 310,
                      *         "oldestWaitingSince": "2026-07-29T09:16:02.000Z",
                      *         "drainedInSeconds": 840,
                      *         "inFlightLimit": 12,
@@ -4525,7 +4517,7 @@ export interface operations {
                         messageId: string | null;
                         /** @description It is true if nothing was changed. */
                         isPreview: boolean;
-                        /** @description How many messages wait for their next try, at least, if it is a preview. It is null if this is not known, or if one message is named. */
+                        /** @description How many messages wait. It is always null at present, because the retry topics hold the messages of all destinations, and nobody counts those of one. */
                         waiting: number | null;
                         /** Format: date-time */
                         askedAt?: string;
@@ -4593,8 +4585,7 @@ export interface operations {
                      *       "destination": "crm",
                      *       "isPreview": true,
                      *       "waiting": 4200,
-                     *       "onRetryTopics": 310,
-                     *       "onRetryTopicsAtMost": 310
+                     *       "onRetryTopics": null
                      *     }
                      */
                     "application/json": {
@@ -4603,10 +4594,8 @@ export interface operations {
                         isPreview: boolean;
                         /** @description How many messages wait for their turn. It is null if the number is not known. */
                         waiting: number | null;
-                        /** @description How many messages wait for their next try, at least. It is null if the number is not known. */
-                        onRetryTopics: number | null;
-                        /** @description How many these are at most. It is null if this is not known. */
-                        onRetryTopicsAtMost: number | null;
+                        /** @description How many messages wait for their next try. It is always null, because nobody counts those of one destination. */
+                        onRetryTopics: null;
                         /** Format: date-time */
                         askedAt?: string;
                         askedBy?: string;

@@ -136,7 +136,7 @@ const retryProperties = {
   waiting: {
     type: ['integer', 'null'],
     description:
-      'How many messages wait for their next try, at least, if it is a preview. It is null if this is not known, or if one message is named.',
+      'How many messages wait. It is always null at present, because the retry topics hold the messages of all destinations, and nobody counts those of one.',
   },
   askedAt: time,
   askedBy: { type: 'string' },
@@ -155,13 +155,9 @@ const dropProperties = {
     description: 'How many messages wait for their turn. It is null if the number is not known.',
   },
   onRetryTopics: {
-    type: ['integer', 'null'],
+    type: 'null',
     description:
-      'How many messages wait for their next try, at least. It is null if the number is not known.',
-  },
-  onRetryTopicsAtMost: {
-    type: ['integer', 'null'],
-    description: 'How many these are at most. It is null if this is not known.',
+      'How many messages wait for their next try. It is always null, because nobody counts those of one destination.',
   },
   askedAt: time,
   askedBy: { type: 'string' },
@@ -354,16 +350,10 @@ export const destinationRoutes: readonly AdminRoute[] = [
     answer: {
       schema: {
         type: 'object',
-        required: ['destination', 'isPreview', 'waiting', 'onRetryTopics', 'onRetryTopicsAtMost'],
+        required: ['destination', 'isPreview', 'waiting', 'onRetryTopics'],
         properties: dropProperties,
       },
-      example: {
-        destination: 'crm',
-        isPreview: true,
-        waiting: 4_200,
-        onRetryTopics: 310,
-        onRetryTopicsAtMost: 310,
-      },
+      example: { destination: 'crm', isPreview: true, waiting: 4_200, onRetryTopics: null },
     },
     problems: ['not_found', 'conflict'],
   },

@@ -13,7 +13,7 @@ export const liveRoute: AdminRoute = {
   isStream: true,
   summary: 'See what happens, as it does',
   description:
-    'Server-sent events, twice a second. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `skipped`: a view is told at most 5 attempts a second, after a first 60, and there were more; `{count}` says how many. `destination`: how the destination of the view is, as `GET /v1/destinations/{destination}/health` has it, first and then when it has changed, so there is no need to ask. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s.',
+    'Server-sent events. `attempt`: a record of the delivery log, as `POST /v1/log/search` has it. `health`: `{destination, condition, since}` of a destination whose condition has changed. `replay`: a replay that has gone on, as `GET /v1/replays/{replay}` has it. `skipped`: a view is told at most 20 attempts a second, and there were more, so ask the delivery log. `ready` comes first: if its `isComplete` is false, what came after `Last-Event-ID` is not known any more. `end` comes last, with a `reason`: `slow`, `session` or `stopping`. A comment comes every 15 s.',
   query: {
     destination: { schema: name, description: 'Only what concerns this destination.', example: 'erp' },
     source: { schema: name, description: 'Only attempts of messages of this source.', example: 'shop' },

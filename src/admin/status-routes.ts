@@ -33,17 +33,8 @@ const healthProperties = {
   },
   waiting: {
     type: ['integer', 'null'],
-    description: 'How many messages wait for their turn. It is null if the number is not known.',
-  },
-  retrying: {
-    type: ['integer', 'null'],
     description:
-      'How many messages have failed and wait for their next try, at least. It is up to 15 s old. It is null if the number is not known.',
-  },
-  retryingAtMost: {
-    type: ['integer', 'null'],
-    description:
-      'How many these are at most. It is more than `retrying` for some time after workers have started, while they count what earlier ones have left on the retry topics. It is null if this is not known.',
+      'How many messages wait for their turn. Those that have failed and wait for their next try are not counted. It is null if the number is not known.',
   },
   oldestWaitingSince: {
     type: ['string', 'null'],
@@ -241,13 +232,11 @@ const idParameter = (description: string, example: string) =>
 const exampleHealth = {
   condition: 'failing',
   since: '2026-07-29T09:15:50.000Z',
-  why: '503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, 310 wait for their next try, next try in 40 s',
+  why: '503 from crm.example.com for 14 min, 4,200 wait, oldest 14 min, next try in 40 s',
   nextTryAt: '2026-07-29T09:30:42.000Z',
   secretEndsAt: null,
   asOf: '2026-07-29T09:30:00.000Z',
   waiting: 4_200,
-  retrying: 310,
-  retryingAtMost: 310,
   oldestWaitingSince: '2026-07-29T09:16:02.000Z',
   drainedInSeconds: 840,
   inFlightLimit: 12,

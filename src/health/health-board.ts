@@ -19,12 +19,6 @@ export type DestinationHealth = {
   readonly messages: number | undefined
   /** The number of messages of replays and first syncs that aren't done. `undefined`: not known. */
   readonly replayed: number | undefined
-  /**
-   * The number of messages that wait for their next try, at least and at most. `undefined`: not known. They
-   * are the same once all owners have counted everything.
-   */
-  readonly retrying: number | undefined
-  readonly retryingAtMost: number | undefined
   /** Since when the oldest message waits, in epoch milliseconds. `undefined`: not known, or none waits. */
   readonly oldestMs: number | undefined
   /** The time until what waits now has been sent, in milliseconds. `undefined`: not known. */
@@ -57,18 +51,6 @@ export type ProcessHealth = ProcessWord & {
   readonly seenMs: number
 }
 
-/** What is true of all destinations at a time. */
-type Whole = {
-  readonly nowMs: number
-  readonly position: number
-  /** True if each unit has an owner that lives. */
-  readonly isComplete: boolean
-  /**
-   * The number of messages on the retry topics that no owner has counted, at most. `undefined`: not known.
-   */
-  readonly uncounted: number | undefined
-}
-
 type LivingProcess = { readonly word: ProcessWord; readonly seenMs: number; readonly offset: number }
 
 /**
@@ -81,8 +63,6 @@ export class HealthBoard {
   readonly #failing = new Map<string, Map<string, FailingWord>>()
   readonly #audiences = new Map<string, AudienceWord>()
   #position = 0
-  /** What `#wholeOf` has found out, for the same time and the same records. */
-  #whole: Whole | undefined
 
   /** The offset before which all records have been read. */
   get position(): number {
@@ -138,7 +118,7 @@ export class HealthBoard {
     const living = [...writers].filter((writer) => this.#lives(writer, nowMs))
     // Of a hook that fails, the limits are told even if nothing waits.
     const told = living.map((writer) => ({ limit: failing?.get(writer)?.limit, ...words?.get(writer) }))
-    return sumOf(told, this.#wholeOf(nowMs))
+    return sumOf(told, this.#isComplete(nowMs))
   }
 
   /** Returns the destinations of which some process knows something. */
@@ -181,28 +161,6 @@ export class HealthBoard {
 
   #living(nowMs: number): readonly LivingProcess[] {
     return [...this.#processes.values()].filter(({ seenMs }) => nowMs - seenMs <= deadAfterMs)
-  }
-
-  /** It is the same for all destinations, of which there may be many. */
-  #wholeOf(nowMs: number): Whole {
-    const position = this.#position
-    if (this.#whole?.nowMs !== nowMs || this.#whole.position !== position) {
-      const isComplete = this.#isComplete(nowMs)
-      this.#whole = { nowMs, position, isComplete, uncounted: this.#uncounted(nowMs) }
-    }
-    return this.#whole
-  }
-
-  /** The number of messages on the retry topics that no owner has counted, at most. */
-  #uncounted(nowMs: number): number | undefined {
-    let total = 0
-    for (const { word, seenMs } of this.#processes.values()) {
-      if (nowMs - seenMs > deadAfterMs) continue
-      const { uncountedRetries = word.retrying ?? null } = word
-      if (uncountedRetries === null) return undefined
-      total += uncountedRetries
-    }
-    return total
   }
 
   /** True if each unit has an owner that lives. */
@@ -255,7 +213,7 @@ function hookOf(hook: string, told: readonly FailingHookWord[]): FailingHook {
   }
 }
 
-function sumOf(words: readonly DestinationWord[], { isComplete, uncounted }: Whole): DestinationHealth {
+function sumOf(words: readonly DestinationWord[], isComplete: boolean): DestinationHealth {
   const waiting = words.flatMap((word) => (word.waiting === undefined ? [] : [word.waiting]))
   const limits = words.flatMap(({ limit }) => (limit === undefined ? [] : [limit]))
   const messages = sum(waiting.map((one) => one.messages))
@@ -263,12 +221,9 @@ function sumOf(words: readonly DestinationWord[], { isComplete, uncounted }: Who
   const perSecond = sum(waiting.map((one) => one.perSecond ?? 0))
   const most = sumIfAll(limits.map((limit) => limit.perSecond))
   const mostMessages = sumIfAll(limits.map(messagesPerSecond))
-  const retrying = sum(waiting.map((one) => one.retrying ?? 0))
   return {
     messages: isComplete ? messages : undefined,
     replayed: isComplete ? sum(waiting.map(({ replayed }) => replayed)) : undefined,
-    retrying: isComplete || retrying > 0 ? retrying : undefined,
-    retryingAtMost: isComplete && uncounted !== undefined ? retrying + uncounted : undefined,
     oldestMs: isComplete ? leastOf(oldest) : undefined,
     drainMs: isComplete ? drainMsOf(messages, perSecond || (mostMessages ?? 0)) : undefined,
     inFlight: limits.length === 0 ? undefined : sum(limits.map(({ inFlight }) => inFlight)),

@@ -33,11 +33,6 @@ const processSchema = Type.Object({
   oldestMs: Type.Optional(Type.Number()),
   /** The number of records on the retry topics. */
   retrying: Type.Optional(Type.Number()),
-  /**
-   * How many of them aren't counted for a destination, at most. Null: not known. Absent: an earlier version
-   * runs, which counts none.
-   */
-  uncountedRetries: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
   /** The number of destinations with a URL that fails, as this process sees them. */
   failing: Type.Optional(Type.Number()),
   /** The number of those of which it doesn't tell more, because there are too many. */
@@ -55,8 +50,6 @@ const waitingSchema = Type.Object({
   messages: Type.Number(),
   /** The number of messages of replays and first syncs that aren't done. */
   replayed: Type.Number(),
-  /** The number of messages that wait for their next try. Absent: none is known. */
-  retrying: Type.Optional(Type.Number()),
   /** Since when the oldest message waits, in epoch milliseconds. Absent: not known. */
   oldestMs: Type.Optional(Type.Number()),
   /** How many messages a second leave the queue. Absent: not known. */

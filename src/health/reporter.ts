@@ -6,8 +6,6 @@ export type DestinationFacts = {
   readonly messages: number
   /** See `WaitingWord`. */
   readonly replayed: number
-  /** The number of messages that wait for their next try, of those that are known. */
-  readonly retrying: number
   readonly limit: LimitWord | undefined
 }
 
@@ -46,8 +44,6 @@ const mostAtOnce = 1_000
 const newestWeight = 0.3
 /** A limit that changes by less than this part of itself is not told anew. */
 const smallChange = 0.25
-/** A number of retries that changes by less than that is told anew after this time, in milliseconds. */
-const smallChangeAfterMs = 15_000
 
 /**
  * Decides what a process writes to the topic `health`: of each destination with something to tell a word,
@@ -128,7 +124,7 @@ export class Reporter {
   /** Returns the word about a destination if it differs from the last one. */
   #changed(
     destinationId: string,
-    { messages, replayed, retrying, limit }: DestinationFacts,
+    { messages, replayed, limit }: DestinationFacts,
     { oldestMs, nowMs }: { readonly oldestMs: Facts['oldestMs']; readonly nowMs: number },
   ): DestinationWord | undefined {
     const told = this.#told.get(destinationId)
@@ -146,7 +142,6 @@ export class Reporter {
       isNear(before?.waiting?.perSecond, perSecond) &&
       before?.waiting?.messages === messages &&
       before.waiting.replayed === replayed &&
-      isTold(before.waiting.retrying ?? 0, retrying, nowMs - told.writtenMs) &&
       // A time that wasn't known may be known now.
       (messages === 0 || before.waiting.oldestMs !== undefined) &&
       isSimilar(before.limit, limit)
@@ -154,7 +149,6 @@ export class Reporter {
     const waiting: WaitingWord = {
       messages,
       replayed,
-      ...optional('retrying', retrying > 0 ? retrying : undefined),
       ...optional('oldestMs', messages > 0 ? oldestMs(destinationId) : undefined),
       ...optional('perSecond', perSecond),
     }
@@ -179,17 +173,7 @@ function rateOf(told: Told | undefined, perRequest: number, nowMs: number): numb
   return rate < leastPerSecond ? undefined : Math.round(rate * 1_000) / 1_000
 }
 
-const nobody: readonly [string, DestinationFacts] = [
-  '',
-  { messages: 0, replayed: 0, retrying: 0, limit: undefined },
-]
-
-/**
- * Returns true if a number of retries needs no new word. While a destination fails, it changes all the time.
- */
-function isTold(before: number, now: number, ageMs: number): boolean {
-  return before === now || (now > 0 && before > 0 && ageMs < smallChangeAfterMs && isNear(before, now))
-}
+const nobody: readonly [string, DestinationFacts] = ['', { messages: 0, replayed: 0, limit: undefined }]
 
 function isSimilar(before: LimitWord | undefined, now: LimitWord | undefined): boolean {
   if (before === undefined || now === undefined) return before === now

@@ -50,8 +50,7 @@ export type Queueing = Pick<
  */
 export type WaitingQueue = {
   /**
-   * False if nothing joins the queues any more, because the installation is to go back to an older version,
-   * and while workers of an older version are in the group.
+   * False if nothing joins the queues any more, because the installation is to go back to an older version.
    */
   readonly isOpen: boolean
   /** Returns true if a delivery has to join the end of its queue, because others wait there. */

@@ -6,11 +6,14 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { keySetOf, publicKeysOf } from '../catalog/features/signing-keys.ts'
 import { readSelector } from '../catalog/labels.ts'
 import {
+  batchData,
   destinationData,
-  destinationHealthData,
+  isSigned,
   listDestinations,
   type ListQuery,
 } from './operations/destination-list.ts'
+import { assessOne } from './operations/destination-conditions.ts'
+import { healthData, hookData } from './operations/condition-text.ts'
 import type { FollowedPicture } from './operations/picture.ts'
 import { timeOf } from './operations/pause-desk.ts'
 import { statusData, statusOf } from './operations/status-text.ts'
@@ -64,7 +67,18 @@ export function statusCalls(
         // Open pages ask this often, and must not make it look at all destinations.
         const present = catalog().destinations.get(destination)
         if (present === undefined) return unknownDestination(destination)
-        return done(destinationHealthData(present, picture))
+        const one = assessOne(present, picture.pauses, picture.health)
+        return done({
+          destination,
+          name: one.destination.name,
+          state: one.state,
+          timeoutMs: one.destination.timeoutMs ?? null,
+          batch: batchData(one.destination),
+          isSigned: isSigned(one.destination),
+          asOf: timeOf(picture.asOfMs),
+          health: healthData(one, picture.health),
+          hooks: one.destination.hooks.map((hook) => hookData(one, hook)),
+        })
       }),
   }
 }

@@ -50,8 +50,6 @@ import { type OpenLending, openLending } from './member/open-lending.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
 import { openHealth } from './member/open-health.ts'
 import { openRecalls } from './member/open-recalls.ts'
-import { createPartitionReader } from '../kafka/read/partition-reader.ts'
-import { countingOutlet, LadderCounts } from '../recall/ladder-counts.ts'
 import { ownerName } from './operations/replay-jobs.ts'
 import { openReplays, type Replays } from './member/open-replays.ts'
 import { holdUntilKnown, openWaiting } from './member/open-waiting.ts'
@@ -157,8 +155,6 @@ type Joined = MemberOutlets &
     readonly audienceReporter: AudienceReporter
     readonly answers: HookAnswers
     readonly worst: WorstFailing
-    /** How many messages of each destination wait on the retry topics. */
-    readonly ladder: LadderCounts
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
     /** Rebuilds the memory of repeats. If `undefined`, repeats of earlier owners' messages are delivered. */
@@ -310,25 +306,8 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
     worst: new WorstFailing(),
     traces: base.tracing?.worker,
   }
-  const ladder = openLadderCounts(base)
   const rebuilds = await openRebuilds(base, repeats)
-  return { ...outlets, ...states, ...told, retentions, waiting, lending, replays, ladder, repeats, rebuilds }
-}
-
-/** What earlier owners have written is read in pieces of this size. */
-const ladderFetchBytes = 256 * 1024
-
-function openLadderCounts({ kafka, group, tiers, log, parts, shutdownTime }: OpenedBase): LadderCounts {
-  const ladder = new LadderCounts({
-    topics: tiers.map(({ topic }) => topic),
-    owned: () => group.partitions,
-    early: (topic, id) => group.early(topic, id),
-    reader: createPartitionReader(kafka, { fetchBytes: ladderFetchBytes }),
-    log,
-  })
-  ladder.start()
-  parts.defer(() => shutdownTime.within(ladder.stop()))
-  return ladder
+  return { ...outlets, ...states, ...told, retentions, waiting, lending, replays, repeats, rebuilds }
 }
 
 async function openRebuilds(
@@ -354,7 +333,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
   return createPipeline({
     catalog,
     sender: outbound.sender,
-    outlet: countingOutlet(producer, joined.ladder),
+    outlet: producer,
     queue: waiting,
     rateDifferenceOf: (id) => joined.lending.differenceOf(id),
     observer: observers.reduce(bothObservers, joined.observer),

@@ -209,7 +209,7 @@ function readMerge(parts: Parts, value: unknown, place: Place): Make {
       const object = make(payload, steps)
       if (!isJsonObject(object)) continue
       for (const [name, member] of Object.entries(object)) {
-        steps.take(mappingLimits.stepsOfMember)
+        steps.take(1)
         put(merged, name, member)
       }
     }
@@ -233,7 +233,7 @@ function readFlatten(parts: Parts, value: unknown, place: Place): Make {
   return (payload, steps) => {
     const flat: Record<string, unknown> = {}
     const add = (item: unknown, name: string): void => {
-      steps.take(mappingLimits.stepsOfMember + name.length)
+      steps.take(1 + name.length)
       if (isJsonObject(item) || (Array.isArray(item) && !isListKept))
         for (const [key, member] of Object.entries(item))
           add(member, name === '' ? key : name + separator + key)
@@ -266,7 +266,7 @@ function readJson(parts: Parts, value: unknown, place: Place): Make {
 const decodedLimits = { maxDepth: mappingLimits.decodedDepth, maxKeys: Infinity }
 
 function decoded(text: string, place: Place, steps: Steps): unknown {
-  steps.take(mappingLimits.stepsOfDecoded * text.length)
+  steps.take(text.length)
   const value = parsed(text)
   if (typeof value === 'object' && value !== null && findExcess(text, value, decodedLimits) !== undefined)
     throw new MappingFault(
@@ -329,7 +329,7 @@ function withoutNulls(value: unknown, steps: Steps): unknown {
   if (!isJsonObject(value)) return value
   const kept: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(value)) {
-    steps.take(mappingLimits.stepsOfMember)
+    steps.take(1)
     if (member !== null) put(kept, name, withoutNulls(member, steps))
   }
   return kept

@@ -28,11 +28,4 @@ export const mappingLimits = {
    * mapping needs more for the largest body.
    */
   steps: 4 * 1_048_576,
-  /**
-   * How many steps it counts to copy a member of an object, and to decode a character: V8 makes a hidden
-   * class for each new order of keys. Without these weights, one message could hold up a worker for a quarter
-   * of a second.
-   */
-  stepsOfMember: 32,
-  stepsOfDecoded: 8,
 } as const

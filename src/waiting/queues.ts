@@ -16,12 +16,8 @@ export type WaitingQueuesOptions = {
   readonly marksTopic: string
   readonly reader: PartitionReader
   readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
-  readonly group: {
-    /** Returns a partition of `waiting` that is assigned to this member. */
-    readonly pulled: (topic: string, unit: number) => QueuePartition | undefined
-    /** Returns false if the next owner of a unit may be a member that doesn't read `waiting`. */
-    readonly isReadByAll: (topic: string) => boolean
-  }
+  /** Returns a partition of `waiting` that is assigned to this member. */
+  readonly group: { readonly pulled: (topic: string, unit: number) => QueuePartition | undefined }
   readonly take: TakeWaiting
   /** Takes a message that has waited for longer than `maxAgeMs`. */
   readonly expire: TakeWaiting
@@ -52,9 +48,6 @@ export type QueueBacklog = {
 
 const tickMs = 100
 const cannotLook = 'the ends of queues can not be looked up'
-const isClosed =
-  'workers without queues are in the consumer group: what waits for its turn goes to the retry topics until they have left'
-const isOpenAgain = 'all workers of the consumer group have queues: what waits for its turn joins them'
 /**
  * A unit that this member gets within this time after an order gives up its messages too, in milliseconds.
  */
@@ -83,6 +76,8 @@ function isNew({ origin, property, pending: { record } }: FromRecord): boolean {
 
 /** The queues of all destinations in the units that this member owns. */
 export class WaitingQueues {
+  /** See `WaitingQueuesOptions.isOpen`. */
+  readonly isOpen: boolean
   readonly #options: WaitingQueuesOptions
   readonly #owners = new Owners()
   readonly #pieces: Pieces
@@ -93,37 +88,17 @@ export class WaitingQueues {
   /** The unit from which a destination's messages were pulled last, so that its units take turns. */
   #turn = 0
   #isLooking = false
-  #isClosedTold = false
   #isStopped = false
 
   constructor(options: WaitingQueuesOptions) {
     this.#options = options
+    this.isOpen = options.isOpen
     this.#pieces = new Pieces(options.cacheBytes)
     this.#timer = setInterval(() => {
       for (const queue of this.#units.values()) queue.tick()
       this.#lookIfDue()
-      this.#tellIfClosed()
     }, tickMs)
     this.#timer.unref()
-  }
-
-  /**
-   * False if no message joins a queue: by `WaitingQueuesOptions.isOpen`, or while members of a version
-   * without queues are in the group. If such a member got the unit, its queues would wait until the unit
-   * moves on. If the upgrade is given up, this may be never.
-   */
-  get isOpen(): boolean {
-    const { isOpen, group, topic } = this.#options
-    return isOpen && group.isReadByAll(topic)
-  }
-
-  #tellIfClosed(): void {
-    const { isOpen, group, topic, log } = this.#options
-    const isForOthers = isOpen && !group.isReadByAll(topic)
-    if (isForOthers === this.#isClosedTold) return
-    this.#isClosedTold = isForOthers
-    if (isForOthers) log.warn({ topic }, isClosed)
-    else log.info({ topic }, isOpenAgain)
   }
 
   /** If a look at a unit's log is due, looks at those of all units, because this takes no more requests. */

@@ -283,9 +283,9 @@ Examples:
 
 The condition is failing (a URL fails), gone (a URL has answered 410), auto_paused (Sluice has paused it),
 paced (messages wait for their turn), paused, healthy or off. The other columns say how many messages wait for
-their turn, since when the oldest of them waits, in how long all of them are sent at the present rate, how many
-have failed and wait for their next try (500 to 620: not all of these are counted yet), and how much the endpoint
-takes, if it is less than it could get. A ? is not known. See docs/status.md.`,
+their turn, since when the oldest of them waits, in how long all of them are sent at the present rate, and how
+much the endpoint takes, if it is less than it could get. A ? is not known. Messages that have failed and wait
+for their next try are not counted. See docs/status.md.`,
     )
     .action((flags: Flags) =>
       once(flags, async (config, log) =>

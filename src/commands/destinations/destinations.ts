@@ -24,11 +24,10 @@ import {
   conditionLines,
   healthCells,
   healthHeadings,
-  retryingText,
   numeral,
 } from '../../roles/operations/condition-text.ts'
 import type { KnownHealth } from '../../roles/operations/health-reading.ts'
-import { dropData, dropPreviewData, refusalToDrop, whatWaits } from '../../roles/operations/drop-waiting.ts'
+import { dropData, dropPreviewData, messagesOf, refusalToDrop } from '../../roles/operations/drop-waiting.ts'
 import { confirms } from '../command/question.ts'
 import { previewData, refusalOf, retryData } from '../../roles/operations/retry-now.ts'
 import { counted, type Screen, someOf } from '../../roles/start/progress.ts'
@@ -234,10 +233,12 @@ export function retryNow(run: Run, command: RetryNowCommand): Promise<string[]> 
     if (refusal !== undefined) throw new StartError(refusal.problem)
     const what = messageId === undefined ? 'what waits for a retry' : `the message ${messageId}, if it waits`
     if (isPreview) {
-      const waiting = whatWaits(await desk.health(), destinationId)
-      if (asJson) return [JSON.stringify(previewData({ destinationId, messageId }, waiting.retrying))]
-      const many = messageId === undefined ? [`  ${retryingText(waiting)} wait for their next try`] : []
-      return [`${destinationId}  ${what} would be tried now`, ...many]
+      const preview = previewData({ destinationId, messageId })
+      if (asJson) return [JSON.stringify(preview)]
+      return [
+        `${destinationId}  ${what} would be tried now`,
+        '  How many messages wait is not known: the retry topics hold those of all destinations.',
+      ]
     }
     const asked = retryData(
       valueOf(await desk.retryNow({ destinationId, messageId, by: command.by ?? whoIsThis() })),
@@ -268,14 +269,15 @@ export async function dropWaiting(run: Run, command: DropCommand): Promise<strin
   return atDesk(run, async (desk) => {
     const refusal = refusalToDrop(destinationId, await readCatalog(run.config, run.log, 'destinations'))
     if (refusal !== undefined) throw new WrongUseError(refusal.problem)
-    const waiting = whatWaits(await desk.health(), destinationId)
-    const { messages } = waiting
-    const many =
-      messages === undefined ? 'the messages (how many is not known)' : counted(messages, 'message')
-    const what = `${many} in the queue of ${destinationId}, and what waits for its next try (${retryingText(waiting)})`
+    const waiting = messagesOf(await desk.health(), destinationId)
+    const many = waiting === undefined ? 'the messages (how many is not known)' : counted(waiting, 'message')
+    const what = `${many} in the queue of ${destinationId}, and what waits on the retry topics`
     if (isPreview) {
       if (asJson) return [JSON.stringify(dropPreviewData(destinationId, waiting))]
-      return [`${destinationId}  would become dead letters: ${what}`]
+      return [
+        `${destinationId}  would become dead letters: ${what}`,
+        '  How many wait on the retry topics is not known: these hold the messages of all destinations.',
+      ]
     }
     if (!isSure && !(await confirms(run.screen, `Make dead letters of ${what}?`))) return ['nothing dropped']
     const given = valueOf(await desk.drop({ destinationId, by: command.by ?? whoIsThis() }))

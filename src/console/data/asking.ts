@@ -18,8 +18,6 @@ export type Asking<T> = {
   readonly asked: ReadonlySignal<Asked<T>>
   /** Asks again at once. */
   readonly again: () => void
-  /** Takes a value that came without a question. The next question is then long off. */
-  readonly take: (value: T) => void
 }
 
 type Load<T> = (reading: { readonly signal: AbortSignal }) => Promise<Answer<T>>
@@ -29,10 +27,6 @@ const nothing = { value: undefined, version: undefined, problem: undefined, at: 
 /** The longest wait after failures, which double the wait each. */
 const longestWaitMs = 30_000
 const firstWaitMs = 2_000
-/** The wait after a value that came without a question. Others follow, so it is only in case they don't. */
-const afterTakenMs = 30_000
-/** A value that comes so soon after an answer may be older than the answer. */
-const underwayMs = 1_000
 
 /** Questions of the present page whose last answer is older than it should be, and since when. */
 export const stale = signal<ReadonlyMap<symbol, number>>(new Map())
@@ -50,7 +44,6 @@ export function askAllAgain(): void {
 export function useAsk<T>(key: string, load: Load<T>, everyMs = 0): Asking<T> {
   const asked = useSignal<Asked<T>>(nothing)
   const again = useRef<() => void>(() => {})
-  const take = useRef<(value: T) => void>(() => {})
   const changed = changes.value
   const loading = useRef(load)
   loading.current = load
@@ -62,14 +55,9 @@ export function useAsk<T>(key: string, load: Load<T>, everyMs = 0): Asking<T> {
   useEffect(() => {
     const poll = startPolling((reading) => loading.current(reading), asked, everyMs)
     again.current = poll.again
-    take.current = poll.take
     return poll.stop
   }, [key, everyMs, changed])
-  return {
-    asked,
-    again: useCallback(() => again.current(), []),
-    take: useCallback((value: T) => take.current(value), []),
-  }
+  return { asked, again: useCallback(() => again.current(), []) }
 }
 
 type Slot<T> = { value: Asked<T> }
@@ -79,7 +67,6 @@ function startPolling<T>(load: Load<T>, asked: Slot<T>, everyMs: number) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let current: AbortController | undefined
   let failures = 0
-  let answeredMs = -Infinity
   const plan = (waitMs: number): void => {
     clearTimeout(timer)
     timer = setTimeout(() => void ask(), waitMs)
@@ -91,8 +78,6 @@ function startPolling<T>(load: Load<T>, asked: Slot<T>, everyMs: number) {
     current = own
     const answer = await load({ signal: own.signal })
     if (own.signal.aborted) return
-    current = undefined
-    answeredMs = performance.now()
     failures = answer.ok ? 0 : failures + 1
     settle(asked, answer, id)
     if (!answer.ok && isWorthRepeating(answer.problem))
@@ -107,12 +92,6 @@ function startPolling<T>(load: Load<T>, asked: Slot<T>, everyMs: number) {
   void ask()
   return {
     again: () => void ask(),
-    take: (value: T) => {
-      if (current !== undefined || performance.now() - answeredMs < underwayMs) return
-      failures = 0
-      settle(asked, { ok: true, value, version: undefined }, id)
-      plan(afterTakenMs)
-    },
     stop: () => {
       clearTimeout(timer)
       current?.abort()

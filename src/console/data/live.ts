@@ -1,6 +1,4 @@
 import { useEffect } from 'preact/hooks'
-import type { Asking } from './asking.ts'
-import type { DestinationHealth } from './types.ts'
 
 /**
  * The least time between two questions because of events. What happens rarely is shown at once, and many
@@ -10,16 +8,18 @@ const pauseMs = 3_000
 /** Events that come together cause one question. */
 const gatherMs = 100
 
-type About = { readonly message: string } | { readonly source: string }
-
 /**
- * Asks again soon after something happens to a message or what a source has sent, by server-sent events.
- * Without them, such as when all places for live views are taken, a page still asks every few seconds.
+ * Asks again soon after something happens to a destination, a message or what a source has sent, by
+ * server-sent events. Without them, such as when all places for live views are taken, a page still asks every
+ * few seconds.
  */
-export function useLive(about: About, again: () => void): void {
+export function useLive(
+  about: { readonly destination: string } | { readonly message: string } | { readonly source: string },
+  again: () => void,
+): void {
   const query = new URLSearchParams(about).toString()
   useEffect(() => {
-    const source = openStream(query)
+    const source = new EventSource(new URL(`../v1/live?${query}`, import.meta.url))
     let timer: ReturnType<typeof setTimeout> | undefined
     let askedMs = -Infinity
     const soon = (): void => {
@@ -34,31 +34,10 @@ export function useLive(about: About, again: () => void): void {
     }
     for (const kind of ['ready', 'attempt', 'health', 'replay', 'skipped'])
       source.addEventListener(kind, soon)
+    source.addEventListener('end', () => source.close())
     return () => {
       clearTimeout(timer)
       source.close()
     }
   }, [query, again])
-}
-
-/**
- * Takes how a destination is from server-sent events, so that nobody has to ask. If they end, it asks again.
- */
-export function useLiveHealth(
-  destination: string,
-  { take, again }: Pick<Asking<DestinationHealth>, 'take' | 'again'>,
-): void {
-  useEffect(() => {
-    const source = openStream(new URLSearchParams({ destination }).toString())
-    source.addEventListener('destination', ({ data }) => take(JSON.parse(String(data))))
-    source.addEventListener('error', again)
-    source.addEventListener('end', again)
-    return () => source.close()
-  }, [destination, take, again])
-}
-
-function openStream(query: string): EventSource {
-  const source = new EventSource(new URL(`../v1/live?${query}`, import.meta.url))
-  source.addEventListener('end', () => source.close())
-  return source
 }

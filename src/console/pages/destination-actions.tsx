@@ -184,8 +184,7 @@ function RetryDialog({ id, onClose }: { id: string; onClose: () => void }) {
 function DropDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const preview = useAct(() => api.dropWaiting(id, { dryRun: true }), { isReading: true })
   const act = useAct(() => api.dropWaiting(id, { dryRun: false }))
-  const { waiting, onRetryTopics = null, onRetryTopicsAtMost = null } = preview.done ?? {}
-  const areRetriesKnown = onRetryTopics !== null && onRetryTopics === onRetryTopicsAtMost
+  const waiting = preview.done?.waiting
   if (preview.done === undefined)
     return (
       <Dialog title="Drop what waits" onClose={onClose}>
@@ -205,19 +204,15 @@ function DropDialog({ id, onClose }: { id: string; onClose: () => void }) {
     <Ask
       title="Drop what waits"
       act={act}
-      verb={
-        waiting === null || waiting === undefined || !areRetriesKnown
-          ? 'Drop all of it'
-          : `Drop ${count(waiting + onRetryTopics)}`
-      }
+      verb={waiting === null || waiting === undefined ? 'Drop all of it' : `Drop ${count(waiting)}`}
       isDanger
       onClose={onClose}
     >
       {waiting === null || waiting === undefined
         ? 'How many messages wait is not known.'
         : `${counted(waiting, 'message')} ${waiting === 1 ? 'waits for its' : 'wait for their'} turn.`}{' '}
-      What waits for its next try is dropped too{areRetriesKnown ? `: ${count(onRetryTopics)}` : ''}. Are you
-      sure?
+      What waits for its next try on the retry topics is dropped too, and nobody counts it by destination. Are
+      you sure?
     </Ask>
   )
 }

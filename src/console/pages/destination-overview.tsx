@@ -33,7 +33,7 @@ export function DestinationOverview({ health }: { health: DestinationHealth }) {
         },
         reading,
       ),
-    20_000,
+    5_000,
   )
   const stats = asked.value.value
   const { asked: counted } = useAsk(
@@ -88,17 +88,6 @@ function HealthFigures({ health: { state, health } }: { health: DestinationHealt
         name="Drained in"
         value={waiting === 0 ? '—' : duration(drainedInSeconds)}
         note="at the present rate"
-      />
-      <Figure
-        name="Retrying"
-        value={count(health.retrying)}
-        note={
-          health.retrying === health.retryingAtMost
-            ? 'have failed, and wait for their next try'
-            : health.retryingAtMost === null
-              ? 'or more wait for their next try'
-              : `to ${count(health.retryingAtMost)} wait for their next try`
-        }
       />
       <Figure name="Next try" value={<Ago at={health.nextTryAt} />} note="of what has failed" />
       <Figure

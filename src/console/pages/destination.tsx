@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import { type Asked, useAsk } from '../data/asking.ts'
-import { useLiveHealth } from '../data/live.ts'
+import { useLive } from '../data/live.ts'
 import { route, urlOf } from '../data/route.ts'
 import { isForAll, may } from '../data/session.ts'
 import { isBeingRead, noteRead } from '../data/stored.ts'
@@ -32,9 +32,12 @@ type View = (typeof views)[number]['value']
 /** Asks how a destination is, oftener while it is being stored. */
 function useHealth(id: string) {
   const isNew = isBeingRead(id)
-  const asking = useAsk(`health-${id}`, (reading) => api.readHealth(id, reading), isNew ? 500 : 3_000)
-  useLiveHealth(id, asking)
-  const { asked } = asking
+  const { asked, again } = useAsk(
+    `health-${id}`,
+    (reading) => api.readHealth(id, reading),
+    isNew ? 500 : 3_000,
+  )
+  useLive({ destination: id }, again)
   const isRead = asked.value.value !== undefined
   useEffect(() => {
     if (isRead) noteRead(id)

@@ -45,11 +45,6 @@ const longestAskedMs = 5 * 60_000
  */
 const leastReplacedMs = 10_000
 /**
- * If an endpoint has accepted a token before, so many further ones are replaced sooner: they may have ended
- * before a request with them arrived.
- */
-const mostUnproven = 2
-/**
  * How often tokens are replaced that were accepted before. An endpoint may refuse some requests whatever
  * their token, and accept others.
  */
@@ -78,8 +73,6 @@ export class TokenLogin {
   #isProven = false
   #replacedMs = -Infinity
   readonly #replacements: TokenBucket
-  /** How many tokens that were never accepted may still be replaced without a wait. */
-  #unprovenLeft = 0
   #failure: Failure | undefined
   #asking: Promise<void> | undefined
 
@@ -126,9 +119,7 @@ export class TokenLogin {
 
   /** Notes that a server has accepted a token. */
   accepted(value: string): void {
-    if (value !== this.#token?.value) return
-    this.#isProven = true
-    this.#unprovenLeft = mostUnproven
+    if (value === this.#token?.value) this.#isProven = true
   }
 
   /**
@@ -138,25 +129,19 @@ export class TokenLogin {
   mayReplace(refused: string): boolean {
     if (this.#token?.value !== refused) return true
     const nowMs = this.#options.now()
-    if (this.#isReplacedTooSoon(nowMs) && this.#unprovenLeft === 0) return false
+    if (!this.#isProven && nowMs - this.#replacedMs < leastReplacedMs) return false
     return this.#replacements.take(nowMs, 0) === 0
   }
 
   /** Returns a token in place of one that a server has refused. `undefined`: there is none. */
   async replacement(refused: string): Promise<string | undefined> {
     if (this.#token?.value === refused) {
-      const nowMs = this.#options.now()
-      if (this.#isReplacedTooSoon(nowMs)) this.#unprovenLeft = Math.max(0, this.#unprovenLeft - 1)
       this.#token = undefined
-      this.#replacedMs = nowMs
-      this.#replacements.take(nowMs)
+      this.#replacedMs = this.#options.now()
+      this.#replacements.take(this.#replacedMs)
     }
     const token = await this.wait()
     return token === refused ? undefined : token
-  }
-
-  #isReplacedTooSoon(nowMs: number): boolean {
-    return !this.#isProven && nowMs - this.#replacedMs < leastReplacedMs
   }
 
   #isUsable(nowMs: number): boolean {

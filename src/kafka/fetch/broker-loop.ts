@@ -19,8 +19,6 @@ const minFetchBytes = 16 * 1024
  */
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
-/** With `gatherMs`, a broker answers sooner if it has this many bytes of records. */
-const gatheredBytes = 512 * 1024
 /**
  * The most bytes that a fetch brings from one partition, unless the partition's handle sets another limit.
  * With a lower limit, there would be many more requests. A higher limit would also cost more, because some
@@ -34,8 +32,6 @@ export type BrokerLoopOptions = {
   readonly nodeId: number
   readonly view: ClusterView
   readonly longestWaitMs: () => number
-  /** See `FetcherOptions`. */
-  readonly gatherMs?: number | undefined
   /** Asks the fetcher to check whether the log of this handle is still the same log as before. */
   readonly check: (handle: PartitionHandle) => void
 }
@@ -170,22 +166,16 @@ export class BrokerLoop {
   }
 
   #request(wanted: readonly PartitionHandle[]): Parameters<typeof fetchRequest>[0] {
+    const longestWaitMs = this.#broughtNothing ? this.#options.longestWaitMs() : undefined
     return {
       ...this.#session.next(wanted),
-      ...this.#waiting(),
+      maxWaitMs: longestWaitMs ?? fetchWaitMs,
+      // If the last fetch brought no records, the broker answers this fetch as soon as it has one record.
+      // Otherwise the broker collects records before it answers.
+      minBytes: longestWaitMs === undefined ? minFetchBytes : 1,
       maxBytes: maxFetchBytes,
       maxBytesPerPartition,
     }
-  }
-
-  #waiting(): { readonly maxWaitMs: number; readonly minBytes: number } {
-    const { gatherMs, longestWaitMs } = this.#options
-    if (gatherMs !== undefined) return { maxWaitMs: gatherMs, minBytes: gatheredBytes }
-    // If the last fetch brought no records, the broker answers this fetch as soon as it has one record.
-    // Otherwise the broker collects records before it answers.
-    return this.#broughtNothing
-      ? { maxWaitMs: longestWaitMs(), minBytes: 1 }
-      : { maxWaitMs: fetchWaitMs, minBytes: minFetchBytes }
   }
 
   async #take(asked: readonly Asked[], answer: FetchAnswer, askedAtMs: number): Promise<void> {

@@ -25,12 +25,6 @@ export type FetcherOptions = {
    * milliseconds. Called before each such fetch.
    */
   readonly longestWaitMs: () => number
-  /**
-   * If given, each fetch waits for so long at a broker, in milliseconds, unless the broker has many records
-   * sooner. So a reader that is in no hurry costs few requests. Default: a broker collects records for a
-   * moment only.
-   */
-  readonly gatherMs?: number | undefined
   readonly log: FetcherLog
 }
 
@@ -80,7 +74,6 @@ class LogFetcher implements Fetcher, HandleOwner {
   readonly log: FetcherLog
   readonly #view: ClusterView
   readonly #longestWaitMs: () => number
-  readonly #gatherMs: number | undefined
   readonly #handles = new Map<string, PartitionHandle>()
   readonly #loops = new Map<number, BrokerLoop>()
   readonly #ending: Promise<void>[] = []
@@ -91,11 +84,10 @@ class LogFetcher implements Fetcher, HandleOwner {
   #isListing = false
   #listedAtMs = -Infinity
 
-  constructor({ view, longestWaitMs, gatherMs, log }: FetcherOptions) {
+  constructor({ view, longestWaitMs, log }: FetcherOptions) {
     this.log = log
     this.#view = view
     this.#longestWaitMs = longestWaitMs
-    this.#gatherMs = gatherMs
     this.#unwatch = view.onChange(() => this.#lookAround())
     this.#timer = setInterval(() => this.#tend(), tendEveryMs)
   }
@@ -182,7 +174,6 @@ class LogFetcher implements Fetcher, HandleOwner {
         nodeId,
         view: this.#view,
         longestWaitMs: this.#longestWaitMs,
-        gatherMs: this.#gatherMs,
         check: (handle) => this.#check(handle),
       })
       this.#loops.set(nodeId, loop)

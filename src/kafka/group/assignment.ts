@@ -8,9 +8,6 @@ import { assignSticky } from './sticky.ts'
 // owner of a unit doesn't subscribe to a topic, nobody reads the unit's partition of this topic. The
 // partition waits until a member that subscribes to the topic owns the unit. A partition is also assigned if
 // it can't be read now. Its owner then waits for it.
-//
-// A leader of an earlier version assigns only the topics that it knows. So a member takes the units from its
-// assignment, and reads their partitions of all topics to which it subscribes itself.
 
 export type Subscriber = Subscription & { readonly memberId: string }
 
@@ -70,18 +67,6 @@ export function foreignTopics(
     (installation) => !installation.some(({ topics }) => topics.some((topic) => own.has(topic))),
   )
   return [...new Set(foreign.flat().flatMap(({ topics }) => topics))].sort()
-}
-
-/**
- * Returns the topics in `ownTopics` to which some of the other members don't subscribe, although they belong
- * to the same installation.
- */
-export function unreadTopics(
-  others: readonly Subscription[],
-  ownTopics: readonly string[],
-): readonly string[] {
-  const ours = others.filter(({ topics }) => topics.some((topic) => ownTopics.includes(topic)))
-  return ownTopics.filter((topic) => ours.some(({ topics }) => !topics.includes(topic)))
 }
 
 /** Returns true if an assignment isn't empty, and its topics aren't exactly the topics in `ownTopics`. */

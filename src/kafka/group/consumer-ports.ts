@@ -152,11 +152,6 @@ export type GroupConsumer = {
    */
   endSeenMs(topic: string, id: number): number
   /**
-   * Returns false if another member of the group is known not to read a topic, because it runs an earlier
-   * version. If it becomes the owner of a unit, nobody reads the unit's partition of this topic.
-   */
-  isReadByAll(topic: string): boolean
-  /**
    * Returns this member's partition of a topic with `isPulled`. Returns `undefined` if this member doesn't
    * own it. After the partition was lost or started again, this function returns another object.
    */

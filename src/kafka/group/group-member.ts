@@ -270,10 +270,6 @@ export class GroupMember implements GroupConsumer {
     return partition.endSeenMs
   }
 
-  isReadByAll(topic: string): boolean {
-    return !this.#watch.unread.has(topic)
-  }
-
   pulled(topic: string, id: number): PulledPartition | undefined {
     const partition = this.#owned.get(topic, id)
     if (partition?.isPulled !== true) return undefined
@@ -327,13 +323,13 @@ export class GroupMember implements GroupConsumer {
     // If the member id is new, this member was out of the group, and others may have owned its partitions.
     if (isAnew) this.#lose(this.#owned.all)
     const before = new Set(this.#owned.all)
-    // The partitions of the first topic show the units. The owner of a unit has the unit's state, so it reads
-    // all topics of the unit, and nothing of other units. A group leader of an earlier version may assign
-    // fewer topics, because it doesn't know all of them, and partitions of other units.
-    const units = assignment.get(this.#options.topics[0]?.topic ?? '') ?? []
-    const readable = units.filter((id) => id < this.#options.partitions)
+    // The partitions of the first topic show the units. Partitions of other units, which a group leader of an
+    // earlier version may assign, are ignored, because only the owner of a unit has the unit's state.
+    const units = new Set(assignment.get(this.#options.topics[0]?.topic ?? ''))
     const given = this.#options.topics.flatMap(({ topic }) =>
-      readable.map((id) => this.#owned.add(topic, id)),
+      (assignment.get(topic) ?? [])
+        .filter((id) => id < this.#options.partitions && units.has(id))
+        .map((id) => this.#owned.add(topic, id)),
     )
     const kept = new Set(given)
     this.#lose([...before].filter((partition) => !kept.has(partition)))

@@ -1,4 +1,4 @@
-import { foreignTopics, unreadTopics } from './assignment.ts'
+import { foreignTopics } from './assignment.ts'
 import { type Claim, readSubscription } from './claim.ts'
 import type { Coordinator } from '../cluster/coordinator.ts'
 import { errorCodes, protocolError } from '../wire/error-codes.ts'
@@ -30,7 +30,6 @@ export class GroupWatch {
   readonly #options: GroupWatchOptions
   #look: Promise<Described> | undefined
   #foreign: readonly string[] = []
-  #unread: ReadonlySet<string> = new Set()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
 
@@ -44,14 +43,6 @@ export class GroupWatch {
    */
   get foreign(): readonly string[] {
     return this.#foreign
-  }
-
-  /**
-   * The topics of this member that another member of its installation doesn't read, as far as is known. A
-   * member of an earlier version doesn't know all of them.
-   */
-  get unread(): ReadonlySet<string> {
-    return this.#unread
   }
 
   /**
@@ -105,15 +96,7 @@ export class GroupWatch {
     const { coordinator, groupId } = this.#options
     const described = await coordinator.ask(describeGroup(groupId))
     if (described.errorCode !== errorCodes.NONE) throw protocolError(described.errorCode)
-    // Only a stable group reports what its members read.
-    if (described.state === stable) this.#unread = this.#unreadBy(this.#others(described.members))
     return described
-  }
-
-  #unreadBy(others: readonly DescribedMember[]): ReadonlySet<string> {
-    const { topics } = this.#options
-    const subscriptions = others.map(({ metadata }) => readSubscription(metadata))
-    return new Set(unreadTopics(subscriptions, topics))
   }
 
   async #lookAround(): Promise<void> {

@@ -27,22 +27,6 @@ export class EarlyPartition {
     return this.#partition.watermark.top
   }
 
-  /** The end of the log, as the leader last reported it. `undefined`: it hasn't yet. */
-  get end(): number | undefined {
-    const { offset, atMs } = this.#feed.end
-    return atMs === 0 ? undefined : offset
-  }
-
-  /** Returns true if both are the same partition, without another owner or another log in between. */
-  isSame(other: EarlyPartition): boolean {
-    return this.#partition === other.#partition && this.#feed === other.#feed
-  }
-
-  /** Returns true if nobody has taken or settled the record at an offset. */
-  isUntaken(offset: number): boolean {
-    return this.#partition.watermark.isUntaken(offset)
-  }
-
   /** True once the partition belongs to another member, or begins again with another log. */
   get isLost(): boolean {
     return this.#partition.isLost

@@ -104,7 +104,7 @@ export class Partition {
   }
 
   /** The watermark, and how many records and offsets lie above it. The class `Watermark` has the details. */
-  get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount' | 'isUntaken'> {
+  get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount'> {
     return this.#watermark
   }
 

@@ -115,11 +115,6 @@ export class Watermark {
     return 'new'
   }
 
-  /** Returns true if the record at an offset was neither received nor taken early, nor settled before. */
-  isUntaken(offset: number): boolean {
-    return offset >= this.#top && !this.#isRemembered(offset) && this.#early.stateOf(offset) === 'none'
-  }
-
   /**
    * Settles a record that was received and isn't settled yet. Each of its deliveries has succeeded, or is on
    * a retry topic or in the dead letters.

@@ -16,8 +16,6 @@ export type TopicTailOptions = {
   readonly kafka: Kafka
   readonly topic: string
   readonly startOf: (partition: number) => TailStart
-  /** How long each fetch gathers records, in milliseconds. Default: records come as soon as they can. */
-  readonly gatherMs?: number
   /**
    * Called before the first record of a partition, and again after another log has replaced the partition's
    * log. `isOther` is true if the reading was to continue in the former log.
@@ -79,9 +77,9 @@ class PartitionsTail implements TopicTail {
 
   constructor(options: TopicTailOptions) {
     this.#options = options
-    const { kafka, topic, gatherMs, log } = options
+    const { kafka, topic, log } = options
     this.#view = createClusterView({ kafka, topics: [topic], log })
-    this.#fetcher = createFetcher({ view: this.#view, longestWaitMs: () => longestWaitMs, gatherMs, log })
+    this.#fetcher = createFetcher({ view: this.#view, longestWaitMs: () => longestWaitMs, log })
     this.#running = this.#run()
   }
 

@@ -1,20 +1,17 @@
 import type { Logger } from 'pino'
 import { type LiveEnd, LiveStreams } from '../../admin/console/live.ts'
-import type { LiveSubject } from '../../admin/console/live-groups.ts'
 import { type AdminAnswer, problem } from '../../admin/problem.ts'
-import { scopeData, sees, type TokenScope } from '../../admin/scope.ts'
+import { sees, type TokenScope } from '../../admin/scope.ts'
 import type { AdminRequest } from '../../admin/server.ts'
 import { seesAnswers, type Token } from '../../admin/tokens.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
-import { BlockReader } from '../../delivery-log/block-reader.ts'
+import { readBlock } from '../../delivery-log/block-reader.ts'
 import type { LogRecord } from '../../delivery-log/log-record.ts'
 import { startTopicTail, type TopicTail } from '../../kafka/read/topic-tail.ts'
 import { timeOrNull } from '../operations/condition-text.ts'
-import { type AssessedDestination, assessOne } from '../operations/destination-conditions.ts'
-import { destinationHealthData } from '../operations/destination-list.ts'
 import { recordData } from '../operations/log-text.ts'
-import type { FollowedPicture, Picture } from '../operations/picture.ts'
+import type { FollowedPicture } from '../operations/picture.ts'
 import { clientOf } from '../start/ask-kafka.ts'
 import { kafkaSettings, topicNames } from '../start/settings.ts'
 
@@ -36,32 +33,30 @@ export type LiveOptions = {
 }
 
 /** What a live view shows. */
-type View = LiveSubject & Pick<Token, 'seesContent' | 'grants' | 'scope'>
+type View = Pick<Token, 'seesContent' | 'grants'> & {
+  readonly scope: TokenScope
+  readonly destination: string | undefined
+  readonly message: string | undefined
+  /** Only attempts of messages of this source, and nothing else. */
+  readonly source: string | undefined
+}
 
 const lookEveryMs = 2_000
 /** How long the delivery log is still followed after the last view was closed, in milliseconds. */
 const followsForMs = 30_000
-/** How long brokers gather records of the delivery log, in milliseconds. */
-const gatherMs = 500
-/** A destination is told again after this time, in milliseconds, even if nothing has changed. */
-const tellAgainAfterMs = 15_000
 
 /**
- * Follows what happens as long as somebody looks: the records of the delivery log, how destinations are, and
- * the progress of replays.
+ * Follows what happens as long as somebody looks: the records of the delivery log, the conditions of
+ * destinations, and the progress of replays.
  */
 export class Live {
   readonly #options: LiveOptions
   readonly #streams: LiveStreams<View>
-  readonly #reader = new BlockReader()
   #tail: TopicTail | undefined
   #lookedMs = 0
   readonly #timer: NodeJS.Timeout
   #isLooking = false
-  /** The condition of each destination that somebody looks at, by its id. */
-  #conditions: ReadonlyMap<string, string> = new Map()
-  /** How each destination that somebody looks at was told last, by the key of the views. */
-  #told: ReadonlyMap<string, ToldDestination> = new Map()
+  #conditions: ReadonlyMap<string, string> | undefined
   #progress: ReadonlyMap<string, string> | undefined
   #looked: object | undefined
 
@@ -89,15 +84,13 @@ export class Live {
     if (!this.#streams.hasRoom(holder)) return problem('busy', tooMany)
     const { destination, message, source } = query
     const view = { ...token, destination, message, source }
-    const key = JSON.stringify([scopeData(token.scope), seesAnswers(token), destination, message, source])
     return {
       status: 200,
       body: {},
       isProblem: false,
       stream: (response) => {
         this.#follow()
-        this.#streams.open(response, { view, key, holder, isInForce, lastEventId })
-        void this.#begin(key, view)
+        this.#streams.open(response, { view, holder, isInForce, lastEventId })
       },
     }
   }
@@ -121,54 +114,36 @@ export class Live {
       kafka: clientOf(kafkaSettings(config), log),
       topic: topicNames(config).attempts,
       startOf: () => 'end',
-      gatherMs,
       onStart: () => undefined,
       onRecords: (partition, records) => {
         if (this.#streams.count === 0) return
-        for (const { value } of records) if (value !== null) this.#sendAttempts(value, partition)
+        for (const { value } of records)
+          for (const record of statesOf(value, partition)) this.#sendAttempt(record)
       },
       log,
     })
   }
 
-  /** A block that is damaged, or of a later version, has no records, or not all of them. */
-  #sendAttempts(block: Buffer, partition: number): void {
-    const reader = this.#reader
-    try {
-      if (!reader.open(block)) return
-      while (reader.next()) {
-        const { destination, messageId: message, source } = reader
-        // Most attempts of a busy installation concern no view.
-        const about = { destination, message, source }
-        if (this.#streams.mayConcern(about)) this.#sendAttempt(about, partition)
-      }
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error
-    }
-  }
-
-  /** Sends the present record of the reader. */
-  #sendAttempt(about: { destination: string; message: string; source: string }, partition: number): void {
-    const concerns = (view: View): boolean =>
-      (view.message ?? about.message) === about.message &&
-      (view.source ?? about.source) === about.source &&
-      this.#concerns(view, about.destination)
-    let record: LogRecord | undefined
+  #sendAttempt(record: LogRecord): void {
+    const { destination, messageId, source } = record
+    // Most attempts of a busy installation concern no view.
     const made = new Map<boolean, object>()
     const dataFor = (view: View): object => {
       const hasAnswers = seesAnswers(view)
-      record ??= this.#reader.record(partition)
       const data = made.get(hasAnswers) ?? recordData(record, view)
       made.set(hasAnswers, data)
       return data
     }
     this.#streams.send({
       name: 'attempt',
-      about,
       isKept: true,
       isPaced: true,
-      concerns,
-      shownTo: (view) => (concerns(view) ? dataFor(view) : undefined),
+      shownTo: (view) =>
+        (view.message ?? messageId) === messageId &&
+        (view.source ?? source) === source &&
+        this.#concerns(view, destination)
+          ? dataFor(view)
+          : undefined,
     })
   }
 
@@ -181,8 +156,7 @@ export class Live {
     const nowMs = performance.now()
     if (this.#streams.count > 0) this.#lookedMs = nowMs
     else {
-      this.#progress = this.#looked = undefined
-      this.#conditions = this.#told = new Map()
+      this.#conditions = this.#progress = this.#looked = undefined
       if (this.#tail !== undefined && nowMs - this.#lookedMs > followsForMs) {
         const tail = this.#tail
         this.#tail = undefined
@@ -203,76 +177,24 @@ export class Live {
     }
   }
 
-  /** Tells a new view of a destination how it is. */
-  async #begin(key: string, view: View): Promise<void> {
-    const id = shownDestination(view)
-    if (id === undefined) return
-    try {
-      const data = this.#stateOf(view, id, await this.#options.followed.current())
-      if (data !== undefined) this.#streams.tell(key, 'destination', data)
-    } catch (error) {
-      this.#options.log.debug({ err: error }, 'live views get no news of health and replays for now')
-    }
-  }
-
-  #stateOf(view: View, id: string, picture: Picture) {
-    const catalog = this.#options.catalog()
-    const destination = catalog.destinations.get(id)
-    if (destination === undefined || !sees(view.scope, catalog, id)) return undefined
-    return destinationHealthData(destination, picture)
-  }
-
   async #lookAtHealth(): Promise<void> {
-    const { followed } = this.#options
+    const { followed, catalog } = this.#options
     const picture = await followed.current()
     if (picture === this.#looked) return
     this.#looked = picture
-    const shown = [...this.#streams.shown()]
     const before = this.#conditions
-    const views = shown.map(({ view }) => view)
-    const assessed = this.#assessedFor(views, picture)
+    const assessed = followed.assessed(catalog(), picture)
     this.#conditions = new Map(assessed.map(({ destination: { id }, condition }) => [id, condition]))
+    if (before === undefined) return
     for (const { destination, condition, sinceMs } of assessed) {
       const { id } = destination
-      if ((before.get(id) ?? condition) === condition) continue
+      if (before.get(id) === condition) continue
       const data = { destination: id, condition, since: timeOrNull(sinceMs) }
       this.#streams.send({
         name: 'health',
-        about: { destination: id },
         shownTo: (view) => (!isOfMessages(view) && this.#concerns(view, id) ? data : undefined),
       })
     }
-    this.#tellDestinations(shown, picture)
-  }
-
-  /** Looks at all destinations only if a view shows all. */
-  #assessedFor(views: readonly View[], picture: Picture): readonly AssessedDestination[] {
-    const { followed, catalog } = this.#options
-    const ofDestinations = views.filter((view) => !isOfMessages(view))
-    if (ofDestinations.some(({ destination }) => destination === undefined))
-      return followed.assessed(catalog(), picture)
-    const { destinations } = catalog()
-    return [...new Set(ofDestinations.map(({ destination = '' }) => destination))].flatMap((id) => {
-      const destination = destinations.get(id)
-      return destination === undefined ? [] : [assessOne(destination, picture.pauses, picture.health)]
-    })
-  }
-
-  /** Tells the views of a destination how it is, if it is otherwise than before. */
-  #tellDestinations(shown: readonly { readonly key: string; readonly view: View }[], picture: Picture): void {
-    const nowMs = performance.now()
-    const told = new Map<string, ToldDestination>()
-    for (const { key, view } of shown) {
-      const id = shownDestination(view)
-      const data = id === undefined ? undefined : this.#stateOf(view, id, picture)
-      if (data === undefined) continue
-      const text = JSON.stringify({ ...data, asOf: '', health: { ...data.health, asOf: '' } })
-      const before = this.#told.get(key)
-      const isSame = before?.text === text && nowMs - before.atMs < tellAgainAfterMs
-      told.set(key, isSame ? before : { text, atMs: nowMs })
-      if (!isSame) this.#streams.tell(key, 'destination', data)
-    }
-    this.#told = told
   }
 
   async #lookAtReplays(): Promise<void> {
@@ -285,7 +207,6 @@ export class Live {
       if (before.get(id) === this.#progress.get(id)) continue
       this.#streams.send({
         name: 'replay',
-        about: { destination },
         shownTo: (view) =>
           !isOfMessages(view) && (view.destination ?? destination) === destination
             ? shownTo(view.scope)
@@ -295,16 +216,19 @@ export class Live {
   }
 }
 
-type ToldDestination = { readonly text: string; readonly atMs: number }
-
-/** Returns the destination of which a view shows how it is. */
-function shownDestination(view: View): string | undefined {
-  return isOfMessages(view) ? undefined : view.destination
-}
-
 /** Tells whether a view shows what becomes of messages, and nothing else. */
 function isOfMessages({ message, source }: View): boolean {
   return message !== undefined || source !== undefined
+}
+
+/** Decodes a block of records. A block that is damaged, or of a later version, has none. */
+function statesOf(value: Buffer | null, partition: number): readonly LogRecord[] {
+  try {
+    return value === null ? [] : readBlock(value, partition)
+  } catch (error) {
+    if (error instanceof RangeError) return []
+    throw error
+  }
 }
 
 const tooMany =

@@ -14,7 +14,6 @@ type AskedConsumer = Pick<
   | 'setFull'
   | 'setCongested'
   | 'setPartitionFull'
-  | 'isReadByAll'
   | 'pulled'
   | 'early'
 >
@@ -62,10 +61,6 @@ export class GroupPort implements AskedConsumer {
 
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void {
     this.#consumer?.setPartitionFull(topic, id, isFull, holder)
-  }
-
-  isReadByAll(topic: string): boolean {
-    return this.#consumer?.isReadByAll(topic) ?? true
   }
 
   early(topic: string, id: number): ReturnType<GroupConsumer['early']> {

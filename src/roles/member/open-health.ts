@@ -19,7 +19,6 @@ import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import { buildInfo } from '../../telemetry/build-info.ts'
 import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
-import type { LadderCounts } from '../../recall/ladder-counts.ts'
 import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { RoleCatalog } from '../catalog/role-catalog.ts'
 import type { KafkaClient } from '../operations/replay-jobs.ts'
@@ -39,7 +38,6 @@ export type OpenHealthOptions = {
   readonly firstSyncs: Pick<FirstSyncs, 'progress'>
   readonly marks: Pick<BackfillMarks, 'behind'>
   readonly group: Pick<GroupConsumer, 'partitions'>
-  readonly ladder: Pick<LadderCounts, 'look' | 'ids' | 'countOf' | 'unknown'>
   readonly waiting: Pick<WaitingQueues, 'backlogs' | 'oldestOf' | 'learnTimes' | 'readyUnits'>
   readonly pipeline: Pick<Pipeline, 'lanes' | 'lowered' | 'openHooks' | 'paceOf' | 'waitingFor'>
 }
@@ -168,7 +166,7 @@ function limitOf(
 }
 
 /** Returns what this process has to tell of itself. What waits in the queues of destinations is no lag. */
-function processOf({ config, waiting, group, ladder }: OpenHealthOptions, counts: ProcessFacts): ProcessWord {
+function processOf({ config, waiting, group }: OpenHealthOptions, counts: ProcessFacts): ProcessWord {
   const topic = topicNames(config).waiting
   const read = [...group.partitions].filter((one) => !one.isWaiting && one.topic !== topic)
   const fresh = read.filter(({ waitMs }) => waitMs === 0)
@@ -179,7 +177,6 @@ function processOf({ config, waiting, group, ladder }: OpenHealthOptions, counts
     lag: lagOf(fresh),
     ...(oldest.length > 0 && { oldestMs: Math.min(...oldest) }),
     retrying: lagOf(read.filter(({ waitMs }) => waitMs > 0)),
-    uncountedRetries: ladder.unknown ?? null,
     ...counts,
   }
 }
@@ -190,26 +187,15 @@ function lagOf(partitions: readonly { readonly lag: number }[]): number {
 
 /** Returns what this process has to tell of destinations of which something waits, or that take less. */
 function factsOf(options: OpenHealthOptions, lowered: ReadonlySet<string>, counts: ProcessFacts): Facts {
-  const { waiting, pipeline, ladder } = options
-  ladder.look()
+  const { waiting, pipeline } = options
   const backlogs = waiting.backlogs()
   const lanes = new Map([...pipeline.lanes()].map((lane) => [lane.destinationId, lane]))
   const destinations = new Map<string, DestinationFacts>()
   for (const id of new Set([...backlogs.keys(), ...lanes.keys(), ...lowered])) {
     const { messages, replayed } = backlogs.get(id) ?? { messages: 0, replayed: 0 }
     const limit = limitOf(id, pipeline, lowered)
-    const retrying = ladder.countOf(id)
-    destinations.set(id, { messages: messages + pipeline.waitingFor(id), replayed, retrying, limit })
+    destinations.set(id, { messages: messages + pipeline.waitingFor(id), replayed, limit })
   }
-  // Of a destination that only fails, the limits are told with how it fails.
-  for (const id of ladder.ids())
-    if (!destinations.has(id))
-      destinations.set(id, {
-        messages: pipeline.waitingFor(id),
-        replayed: 0,
-        retrying: ladder.countOf(id),
-        limit: undefined,
-      })
   return {
     destinations,
     oldestMs(id) {

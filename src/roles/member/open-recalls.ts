@@ -6,10 +6,9 @@ import type { Config } from '../../config/schema.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import { decodeOrder, type WorkerOrder } from '../../recall/order-record.ts'
-import type { LadderCounts } from '../../recall/ladder-counts.ts'
 import { givenAnotherChance } from '../../recall/edited-destinations.ts'
 import { Recoveries } from '../../recall/recoveries.ts'
-import { orderLastsMs, Recalls, type RecallsOptions } from '../../recall/recalls.ts'
+import { orderLastsMs, Recalls } from '../../recall/recalls.ts'
 import type { RecallCause } from '../../recall/run.ts'
 import { waitOf } from '../../retry/ladder.ts'
 import type { WaitingQueues } from '../../waiting/queues.ts'
@@ -31,7 +30,6 @@ export type OpenRecallsOptions = {
   readonly waiting: Pick<WaitingQueues, 'drop'>
   readonly intake: Pick<RecordIntake, 'acceptRecalled' | 'dropRecalled'>
   readonly group: Pick<GroupPort, 'early'>
-  readonly ladder: Pick<LadderCounts, 'takenEarly'>
   readonly pauses: Pick<AutoPauses, 'onChange'>
   readonly feed: Pick<NoticesFeed, 'onRecord' | 'onRound' | 'hasRead'>
 }
@@ -50,7 +48,7 @@ const fetchBytes = 512 * 1024
 
 /** Opens the part that carries out orders about what waits. It has connections of its own to Kafka. */
 export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
-  const { config, log, kafka, catalog, tiers, pipeline, group, pauses, feed } = options
+  const { config, log, kafka, catalog, tiers, pipeline, intake, group, pauses, feed } = options
   const reader = createPartitionReader(kafka, { keepsOpen: true, fetchBytes })
   const firstWaitMs = waitOf(ladderOf(config), 0)
   const recalls = new Recalls({
@@ -58,7 +56,8 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     partitions: config.topics.partitions,
     early: (topic, id) => group.early(topic, id),
     reader,
-    ...takers(options),
+    accept: (record, content) => intake.acceptRecalled(record, content),
+    drop: (record, content) => intake.dropRecalled(record, content),
     isOn: (id) => catalog().destinations.get(id)?.state === 'on',
     askAgain: (id) => pipeline.askAgain(id),
     uncertainForMs: firstWaitMs,
@@ -100,20 +99,6 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   return {
     async stop() {
       await Promise.all([recalls.stop(), reader.stop()])
-    },
-  }
-}
-
-/** Returns what takes the records that are called back or given up, and so wait no more. */
-function takers({ intake, ladder }: OpenRecallsOptions): Pick<RecallsOptions, 'accept' | 'drop'> {
-  return {
-    accept(record, content) {
-      ladder.takenEarly(record)
-      intake.acceptRecalled(record, content)
-    },
-    drop(record, content) {
-      ladder.takenEarly(record)
-      intake.dropRecalled(record, content)
     },
   }
 }

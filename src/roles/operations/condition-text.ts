@@ -1,7 +1,7 @@
 import type { Hook } from '../../catalog/catalog.ts'
 import { certificateEndMs } from '../../catalog/features/hook-tls.ts'
 import type { DestinationHealth, FailingHook } from '../../health/health-board.ts'
-import { type AssessedDestination, failuresOf, isSuccess } from './destination-conditions.ts'
+import { type AssessedDestination, type Condition, failuresOf, isSuccess } from './destination-conditions.ts'
 import { roughly } from './destination-health.ts'
 import type { KnownHealth } from './health-reading.ts'
 import { timeOf } from './pause-desk.ts'
@@ -12,7 +12,7 @@ import { timeOf } from './pause-desk.ts'
  */
 export function healthData(assessed: AssessedDestination, { board, nowMs }: KnownHealth) {
   const { condition, destination, health, sinceMs, nextMs } = assessed
-  const { messages, retrying, retryingAtMost, oldestMs, drainMs, inFlight, perSecond, isLowered } = health
+  const { messages, oldestMs, drainMs, inFlight, perSecond, isLowered } = health
   return {
     condition,
     since: timeOrNull(sinceMs),
@@ -21,8 +21,6 @@ export function healthData(assessed: AssessedDestination, { board, nowMs }: Know
     secretEndsAt: timeOrNull(destination.sharedSecretEndsAtMs),
     asOf: timeOrNull(board?.asOfMs(nowMs)),
     waiting: messages ?? null,
-    retrying: retrying ?? null,
-    retryingAtMost: retryingAtMost ?? null,
     oldestWaitingSince: timeOrNull(oldestMs),
     drainedInSeconds: drainMs === undefined ? null : Math.ceil(drainMs / 1_000),
     inFlightLimit: inFlight ?? null,
@@ -62,7 +60,7 @@ export function timeOrNull(ms: number | undefined): string | null {
 }
 
 /** The headings of `healthCells`. */
-export const healthHeadings = ['condition', 'waiting', 'oldest', 'sent in', 'retrying', 'takes'] as const
+export const healthHeadings = ['condition', 'waiting', 'oldest', 'sent in', 'takes'] as const
 
 /** Returns the health of a destination in cells of a table. A `?` stands for what isn't known. */
 export function healthCells(
@@ -76,21 +74,8 @@ export function healthCells(
     messages === undefined ? '?' : String(messages),
     waits ? ageOf(oldestMs, nowMs) : '',
     waits && state === 'on' ? aboutOf(drainMs) : '',
-    retryingText(health),
     limitOf(health),
   ]
-}
-
-/** Says how many messages wait for their next try, such as `500`, `500 to 620` or `500 or more`. */
-export function retryingText({
-  retrying,
-  retryingAtMost,
-}: Pick<DestinationHealth, 'retrying' | 'retryingAtMost'>): string {
-  if (retrying === undefined) return '?'
-  if (retryingAtMost === undefined) return `${numeral(retrying)} or more`
-  return retrying === retryingAtMost
-    ? numeral(retrying)
-    : `${numeral(retrying)} to ${numeral(retryingAtMost)}`
 }
 
 function ageOf(sinceMs: number | undefined, nowMs: number): string {
@@ -114,7 +99,7 @@ function limitOf({ inFlight, perSecond, isLowered }: DestinationHealth): string 
  */
 export function whyOf(assessed: AssessedDestination, nowMs: number): string {
   const { condition, health, nextMs } = assessed
-  const waits = [...waitsOf(health, nowMs), ...retriesOf(health)]
+  const waits = waitsOf(health, nowMs)
   switch (condition) {
     case 'failing': {
       const next = nextMs === undefined ? [] : [`next try in ${spoken(nextMs - nowMs)}`]
@@ -124,9 +109,7 @@ export function whyOf(assessed: AssessedDestination, nowMs: number): string {
     case 'auto_paused':
       return [...pauseText(assessed, nowMs), ...waits].join(', ')
     case 'paced':
-      return [paceText(assessed), ...waitsOf(health, nowMs), ...drainText(health), ...retriesOf(health)].join(
-        ', ',
-      )
+      return [paceText(assessed), ...waits, ...drainText(health)].join(', ')
     case 'paused':
       return ['paused in the catalog', ...waits].join(', ')
     case 'off':
@@ -134,7 +117,7 @@ export function whyOf(assessed: AssessedDestination, nowMs: number): string {
     case 'unknown':
       return 'not all workers tell'
     case 'healthy':
-      return assessed.destination.sources.length === 0 ? 'no source sends to it' : retriesOf(health).join('')
+      return assessed.destination.sources.length === 0 ? 'no source sends to it' : ''
   }
 }
 
@@ -190,12 +173,10 @@ function waitsOf({ messages, oldestMs }: DestinationHealth, nowMs: number): read
   return [`${numeral(messages)} wait`, ...oldest]
 }
 
-/** Says how many messages wait for their next try, if some are known to. */
-function retriesOf(health: DestinationHealth): readonly string[] {
-  const { retrying = 0, retryingAtMost } = health
-  if (retrying === 0) return []
-  const many = retryingAtMost === undefined ? `at least ${numeral(retrying)}` : retryingText(health)
-  return [`${many} wait for their next try`]
+/** Says what the number of waiting messages leaves out, of a destination that may have had failures. */
+function uncountedOf(condition: Condition): readonly string[] {
+  const isWhole = condition === 'healthy' || condition === 'paced'
+  return isWhole ? [] : ['without those that wait for their next try, which nobody counts by destination']
 }
 
 function drainText({ messages = 0, drainMs }: DestinationHealth): readonly string[] {
@@ -232,9 +213,10 @@ export function conditionLines(assessed: AssessedDestination, known: KnownHealth
       'waiting',
       health.messages === undefined
         ? '?'
-        : [numeral(health.messages), ...waitsOf(health, nowMs).slice(1)].join(', '),
+        : [numeral(health.messages), ...waitsOf(health, nowMs).slice(1), ...uncountedOf(condition)].join(
+            ', ',
+          ),
     ],
-    ['retrying', retryingText(health)],
     ...(limit === '' ? [] : [['takes', limit] as [string, string]]),
     ...(nextMs === undefined ? [] : [['next try', timeOf(nextMs)] as [string, string]]),
     ...(sharedSecretEndsAtMs === undefined

@@ -128,7 +128,7 @@ function sinceOf({
 
 /** Returns true if somebody should look at the destination, because messages of it wait or may be lost. */
 export function needsAttention({ condition, health }: AssessedDestination): boolean {
-  if (condition === 'paused' || condition === 'paced') return waitingOf(health) > 0
+  if (condition === 'paused' || condition === 'paced') return (health.messages ?? 0) > 0
   return conditions.indexOf(condition) < conditions.indexOf('paused')
 }
 
@@ -147,12 +147,7 @@ export function worstFirst(one: AssessedDestination, other: AssessedDestination)
 
 /** Returns how many messages wait, and how many requests have failed in the last minutes. */
 function concernedOf({ failing, health }: AssessedDestination): number {
-  return failing.reduce((sum, hook) => sum + failuresOf(hook), waitingOf(health))
-}
-
-/** Returns how many messages are known to wait, for their turn or for their next try. */
-export function waitingOf({ messages = 0, retrying = 0 }: DestinationHealth): number {
-  return messages + retrying
+  return failing.reduce((sum, hook) => sum + failuresOf(hook), health.messages ?? 0)
 }
 
 /** Returns how many of the last requests to a hook have failed. */

@@ -5,8 +5,6 @@ import type { KnownHealth } from './health-reading.ts'
 const unknown: DestinationHealth = {
   messages: undefined,
   replayed: undefined,
-  retrying: undefined,
-  retryingAtMost: undefined,
   oldestMs: undefined,
   drainMs: undefined,
   inFlight: undefined,

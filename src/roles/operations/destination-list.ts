@@ -2,16 +2,14 @@ import type { Destination } from '../../catalog/catalog.ts'
 import { batchInFile } from '../../catalog/features/batch.ts'
 import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
-import { type AssessedDestination, assessOne, waitingOf, worstFirst } from './destination-conditions.ts'
+import { type AssessedDestination, worstFirst } from './destination-conditions.ts'
 import type { KnownHealth } from './health-reading.ts'
-import { timeOf } from './pause-desk.ts'
-import type { Picture } from './picture.ts'
 
 /** The destinations to list. A field that is `undefined` excludes none. */
 export type ListQuery = {
   readonly destinationId?: string | undefined
   readonly sourceId?: string | undefined
-  /** A state, a condition, or `waiting` for destinations of which messages wait. */
+  /** A state, a condition, or `waiting` for destinations of which messages wait for their turn. */
   readonly state?: string | undefined
   /** A text that the id, the name or the origin of a URL has, in upper or lower case. */
   readonly search?: string | undefined
@@ -67,7 +65,7 @@ function filterOf({ destinationId, sourceId, state, search, label, isMeant = () 
 }
 
 function isIn(state: string, { state: present, condition, health }: AssessedDestination): boolean {
-  if (state === 'waiting') return waitingOf(health) > 0
+  if (state === 'waiting') return (health.messages ?? 0) > 0
   return state === present || state === condition
 }
 
@@ -99,28 +97,11 @@ export function destinationData(assessed: AssessedDestination, known: KnownHealt
   }
 }
 
-/** Returns how a destination is, with its URLs, as the HTTP API and live views show it. */
-export function destinationHealthData(destination: Destination, { asOfMs, pauses, health }: Picture) {
-  const one = assessOne(destination, pauses, health)
-  const { id, name, timeoutMs, hooks } = destination
-  return {
-    destination: id,
-    name,
-    state: one.state,
-    timeoutMs: timeoutMs ?? null,
-    batch: batchData(destination),
-    isSigned: isSigned(destination),
-    asOf: timeOf(asOfMs),
-    health: healthData(one, health),
-    hooks: hooks.map((hook) => hookData(one, hook)),
-  }
-}
-
-function isSigned({ sharedSecret, signingKeys }: Destination): boolean {
+export function isSigned({ sharedSecret, signingKeys }: Destination): boolean {
   return sharedSecret !== undefined || signingKeys !== undefined
 }
 
 /** Returns how a destination's messages are sent together. Null: each has a request of its own. */
-function batchData({ batch }: Destination): object | null {
+export function batchData({ batch }: Destination): object | null {
   return batch === undefined ? null : batchInFile(batch)
 }

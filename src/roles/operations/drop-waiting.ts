@@ -1,5 +1,4 @@
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { DestinationHealth } from '../../health/health-board.ts'
 import type { KnownHealth } from './health-reading.ts'
 import { type GivenDrop, timeOf } from './pause-desk.ts'
 import type { DeskRefusal } from './replay-desk.ts'
@@ -16,28 +15,18 @@ export function refusalToDrop(
   return { ok: false, kind: 'notFound', problem }
 }
 
-/** How many messages of a destination wait for their turn, and for their next try. `undefined`: not known. */
-export type WhatWaits = Pick<DestinationHealth, 'messages' | 'retrying' | 'retryingAtMost'>
-
-export function whatWaits({ board, nowMs }: KnownHealth, destinationId: string): WhatWaits {
-  return board?.of(destinationId, nowMs) ?? nothingKnown
+/** Returns how many messages wait in a destination's queue. `undefined`: not known. */
+export function messagesOf({ board, nowMs }: KnownHealth, destinationId: string): number | undefined {
+  return board?.of(destinationId, nowMs).messages
 }
 
-const nothingKnown = { messages: undefined, retrying: undefined, retryingAtMost: undefined }
-
 /** What a preview says about an order to give up what waits. */
-export function dropPreviewData(destinationId: string, { messages, retrying, retryingAtMost }: WhatWaits) {
-  return {
-    destination: destinationId,
-    isPreview: true,
-    waiting: messages ?? null,
-    onRetryTopics: retrying ?? null,
-    onRetryTopicsAtMost: retryingAtMost ?? null,
-  }
+export function dropPreviewData(destinationId: string, waiting: number | undefined) {
+  return { destination: destinationId, isPreview: true, waiting: waiting ?? null, onRetryTopics: null }
 }
 
 /** Returns an order as the HTTP API and `--json` show it. */
-export function dropData({ destinationId, by, atMs }: GivenDrop, waiting: WhatWaits) {
+export function dropData({ destinationId, by, atMs }: GivenDrop, waiting: number | undefined) {
   return {
     ...dropPreviewData(destinationId, waiting),
     isPreview: false,

@@ -30,14 +30,9 @@ export function refusalOf(
   return { ok: false, kind: 'conflict', problem }
 }
 
-/** What a preview says about an order. `waiting`: how many messages wait for their next try, at least. */
-export function previewData({ destinationId, messageId }: RecallOrder, waiting?: number) {
-  return {
-    destination: destinationId,
-    messageId: messageId ?? null,
-    isPreview: true,
-    waiting: messageId === undefined ? (waiting ?? null) : null,
-  }
+/** What a preview says about an order. */
+export function previewData({ destinationId, messageId }: RecallOrder) {
+  return { destination: destinationId, messageId: messageId ?? null, isPreview: true, waiting: null }
 }
 
 /** Returns an order as the HTTP API and `--json` show it. */

@@ -46,13 +46,7 @@ async function begin(): Promise<Walk> {
   const [, admin = '', token = ''] =
     /(http:\S+)\/openapi\.json +with Authorization: Bearer (\S+)/.exec(up.said) ?? []
   const sluice = (args: string, input = '') =>
-    runProgram(inject('program'), args.split(' '), {
-      env: { PATH, HOME },
-      cwd: folder,
-      input,
-      // To import and export 5,000 destinations takes seconds of a processor.
-      killAfterMs: 300_000,
-    })
+    runProgram(inject('program'), args.split(' '), { env: { PATH, HOME }, cwd: folder, input })
   return {
     receiver,
     folder,

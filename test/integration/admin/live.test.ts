@@ -79,23 +79,6 @@ test('everybody sees the attempts of what is theirs, as they happen', async () =
   for (const view of [all, named, byMessage, bySource, again]) view.close()
 })
 
-test('a view of a destination is told how it is, as the health of the destination says it, and no other view is', async () => {
-  const acme = bearer(
-    await tenants.token({ name: 'acme-health', right: 'read', scope: { label: 'tenant=acme' } }),
-  )
-  const own = await open('?destination=acme.crm', acme)
-  const foreign = await open('?destination=globex.crm', acme)
-  const all = await open('', acme)
-  const ofMessage = await open('?destination=acme.crm&message=one', acme)
-  await until('it is told', () => own.events.some(({ name }) => name === 'destination'))
-  const told = own.events.find(({ name }) => name === 'destination')?.data
-  const { json } = await tenants.call('GET', '/v1/destinations/acme.crm/health')
-  expect({ ...told, asOf: '' }).toEqual({ ...json, asOf: '' })
-  for (const { events } of [foreign, all, ofMessage])
-    expect(events.filter(({ name }) => name === 'destination')).toEqual([])
-  for (const one of [own, foreign, all, ofMessage]) one.close()
-})
-
 test('a replay is shown as it goes on, to whom it concerns', async () => {
   const globex = await tenants.token({
     name: 'globex-live',

@@ -112,6 +112,27 @@ test('200 clients that never read cost the admin API little memory, and it answe
   expect((await memoryOf(admin)) - beforeBytes).toBeLessThan(mostBytes)
 }, 120_000)
 
+test('200 clients that never read cost the index of the log little memory, and it answers others', async () => {
+  const { queryPort } = index
+  const body = JSON.stringify({ messageId: 'large' })
+  const request = `POST /v1/log/find HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const find = () =>
+    fetch(`http://127.0.0.1:${queryPort}/v1/log/find`, { method: 'POST', body, headers: typed })
+  const beforeBytes = await memoryOf(index)
+  for (let round = 0; round < 25; round++) {
+    for (let at = 0; at < 8; at++) await neverReading(queryPort, request)
+    await until('another client gets a large answer', async () => {
+      const response = await find()
+      return (await response.text()).length > megabytes && response.status === 200
+    })
+  }
+  expect((await memoryOf(index)) - beforeBytes).toBeLessThan(mostBytes)
+  const closed = await index.metric('sluice_log_connections_closed_total', { reason: 'unread' })
+  expect(closed).toBeGreaterThan(100)
+}, 120_000)
+
+const typed = { 'content-type': 'application/json' }
+
 test('a client that pipelines searches and never reads has few of them under way, and others are answered', async () => {
   const { adminPort } = admin
   for (let at = 0; at < 20; at++) await neverReading(adminPort, requestOf('/v1/log/search', all).repeat(16))

@@ -71,33 +71,3 @@ test('a member reads nothing of a unit that another member owns, though a leader
   // The unit was prepared after its former owner had left, so it has all that the former owner wrote.
   expect(prepared).toEqual([1, 0])
 })
-
-test('a member owns all topics of its unit, though a leader of an earlier version does not know one of them, and knows that others do not read it', async () => {
-  const prefix = randomPrefix()
-  const topics = { events: `${prefix}events`, changes: `${prefix}changes`, retry: `${prefix}retry.1s` }
-  const waiting = `${prefix}waiting`
-  for (const topic of [...Object.values(topics), waiting]) await createTopic(topic, { partitions: 2 })
-  const leader = await startEarlierLeader(`${prefix}group`, topics)
-  const subscriptions: readonly TopicSubscription[] = [
-    { topic: topics.events, waitMs: 0 },
-    { topic: topics.changes, waitMs: 0, needsState: true },
-    { topic: topics.retry, waitMs: 1_000, needsState: true },
-    { topic: waiting, waitMs: 0, needsState: true, hasWindow: false, isPulled: true },
-  ]
-  const prepared: number[] = []
-  const member = await startMember({
-    groupId: `${prefix}group`,
-    topics: subscriptions.slice(),
-    prepare: async (unit) => void prepared.push(unit),
-  })
-  const { consumer } = member
-  onTestFinished(() => consumer.stop())
-  expect(member.owned()).toContain(`${waiting}/1`)
-  expect(consumer.pulled(waiting, 1)?.isBegun).toBe(true)
-  expect(prepared).toEqual([1])
-  expect(consumer.isReadByAll(topics.events)).toBe(true)
-  expect(consumer.isReadByAll(waiting)).toBe(false)
-  await leader.disconnect()
-  await until('it owns both units', () => prepared.length === 2)
-  expect(consumer.isReadByAll(waiting)).toBe(true)
-})

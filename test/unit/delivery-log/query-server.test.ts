@@ -10,7 +10,6 @@ import {
 import { createQueryClient } from '../../../src/delivery-log/query-client.ts'
 import { serveQueries } from '../../../src/delivery-log/query-server.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
-import { until } from '../../support/until.ts'
 
 const all = { fromMs: 0, toMs: Infinity }
 
@@ -100,49 +99,6 @@ test('more than 16 questions at once are refused, and a question after them is a
   expect(statuses.filter((status) => status === 'fulfilled')).toHaveLength(16)
   expect(await client.counts(all)).toEqual([])
 })
-
-test('clients that never read their answers leave little memory behind, and others are answered', async () => {
-  // An answer has 2 MB.
-  const minute = { minuteMs: 0, kind: 'attempted', verdict: 'x'.repeat(1_000), reason: '', count: 1 } as const
-  const counted = Array.from({ length: 2_000 }, () => minute)
-  const query = {
-    find: unasked,
-    search: unasked,
-    percentiles: unasked,
-    groups: unasked,
-    status: unasked,
-    close: unasked,
-    counts: () => Promise.resolve(counted),
-  }
-  const closed: string[] = []
-  const server = await serveQueries({
-    query,
-    host: '127.0.0.1',
-    port: 0,
-    token: undefined,
-    onClosed: (why) => closed.push(why),
-  })
-  onTestFinished(() => server.stop())
-  const { port } = server
-  const client = createQueryClient(`http://127.0.0.1:${port}`, undefined)
-  const body = JSON.stringify({ filter: { fromMs: 0, toMs: 1 } })
-  const head = `POST /v1/log/counts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
-  const beforeBytes = process.memoryUsage.rss()
-  for (let round = 0; round < 25; round++) {
-    const socket = connect(port, '127.0.0.1').pause()
-    socket.on('error', () => undefined)
-    onTestFinished(() => void socket.destroy())
-    await once(socket, 'connect')
-    // The system takes a few megabytes of each connection.
-    socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`.repeat(8))
-    const answered = () => client.counts({ fromMs: 0, toMs: 1 }).catch(() => undefined)
-    expect(await until('another client is answered', answered)).toHaveLength(counted.length)
-  }
-  expect(closed.length).toBeGreaterThan(10)
-  expect(new Set(closed)).toEqual(new Set(['unread']))
-  // Together, the answers have 400 MB.
-  expect(process.memoryUsage.rss() - beforeBytes).toBeLessThan(250_000_000)
-}, 60_000)
 
 test.each(['', 'POST /v1/log/sta', 'POST /v1/log/status HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{'])(
   'a client that sends only %j is cut off',

@@ -284,7 +284,7 @@ test('what was taken back while Kafka accepted nothing is taken back again', () 
   expect(failing.report(new Map(), 9_000).records).toEqual([])
 
   const reporter = new Reporter('w1')
-  const waiting = { messages: 5, replayed: 0, retrying: 0, limit: undefined }
+  const waiting = { messages: 5, replayed: 0, limit: undefined }
   reporter.report({ ...facts([0]), destinations: new Map([['crm', waiting]]) }, 0)
   reporter.report(facts([0]), 3_000)
   reporter.forget()

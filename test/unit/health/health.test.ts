@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { HealthBoard } from '../../../src/health/health-board.ts'
 import { decodeHealth, encodeHealth, type HealthRecord } from '../../../src/health/health-record.ts'
-import { type DestinationFacts, type Facts, Reporter } from '../../../src/health/reporter.ts'
+import { type DestinationFacts, Reporter } from '../../../src/health/reporter.ts'
 
 /** What processes write about destinations, and what a reader makes of it. */
 
-const none = { messages: 0, replayed: 0, retrying: 0, limit: undefined }
+const none = { messages: 0, replayed: 0, limit: undefined }
 
 class Log {
   readonly board = new HealthBoard()
@@ -18,7 +18,7 @@ class Log {
 
 function factsOf(
   destinations: Record<string, Partial<DestinationFacts>>,
-  process: Facts['process'] = { units: [0, 1], of: 2 },
+  process = { units: [0, 1], of: 2 },
   sinceMs: number | undefined = 7,
 ) {
   return {
@@ -200,58 +200,4 @@ test('a reader knows whether all owners have told something since an offset', ()
   expect(log.board.isCompleteSince(since, 3_000)).toBe(false)
   log.write(other.report(factsOf({}, { units: [1], of: 2 }), 3_000), 3_000)
   expect(log.board.isCompleteSince(since, 3_000)).toBe(true)
-})
-
-test('what waits for a next try is told in whole, or by how much it may be more', () => {
-  const log = new Log()
-  const [first, second] = [new Reporter('w1'), new Reporter('w2')]
-  const tell = (uncounted: number | null, atMs = 0): void => {
-    const process = { of: 2, retrying: 40, uncountedRetries: uncounted }
-    log.write(first.report(factsOf({ crm: { retrying: 7 } }, { ...process, units: [0] }), atMs), atMs)
-    log.write(second.report(factsOf({ crm: { retrying: 5 } }, { ...process, units: [1] }), atMs), atMs)
-  }
-  const seen = (id: string, atMs = 0) => {
-    const { messages, retrying, retryingAtMost } = log.board.of(id, atMs)
-    return [messages, retrying, retryingAtMost]
-  }
-  tell(0)
-  expect([seen('crm'), seen('erp')]).toEqual([
-    [0, 12, 12],
-    [0, 0, 0],
-  ])
-  tell(3)
-  expect([seen('crm'), seen('erp')]).toEqual([
-    [0, 12, 18],
-    [0, 0, 6],
-  ])
-  tell(null)
-  expect([seen('crm'), seen('erp')]).toEqual([
-    [0, 12, undefined],
-    [0, 0, undefined],
-  ])
-  // A worker of an earlier version counts none of its records.
-  log.write(second.end(), 0)
-  tell(0)
-  const earlier = new Reporter('w3')
-  log.write(second.end(), 0)
-  log.write(earlier.report(factsOf({}, { units: [1], of: 2, retrying: 40 }), 0), 0)
-  expect(seen('crm')).toEqual([0, 7, 47])
-  // Without an owner of the other unit, the rest isn't known.
-  log.write(earlier.end(), 0)
-  expect([seen('crm'), seen('erp')]).toEqual([
-    [undefined, 7, undefined],
-    [undefined, undefined, undefined],
-  ])
-})
-
-test('while a destination fails, a number of retries that changes a little is told every 15 s', () => {
-  const reporter = new Reporter('w1')
-  const at = (ms: number, retrying: number): number =>
-    reporter.report(factsOf({ crm: { retrying } }), ms).length - 1
-  expect([at(0, 100), at(3_000, 110), at(6_000, 124), at(9_000, 126), at(12_000, 126)]).toEqual([
-    1, 0, 0, 1, 0,
-  ])
-  expect([at(15_000, 130), at(24_000, 130), at(27_000, 1), at(30_000, 0), at(33_000, 1)]).toEqual([
-    0, 1, 1, 1, 1,
-  ])
 })

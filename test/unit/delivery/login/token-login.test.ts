@@ -164,21 +164,6 @@ describe('a token that a server has refused', () => {
     expect(one.login.mayReplace('second')).toBe(true)
   })
 
-  test('is replaced twice more if it was never accepted, and an earlier one was', async () => {
-    const one = await withToken()
-    one.login.accepted('first')
-    const tokens = ['first', 'second', 'third', 'fourth']
-    for (const [at, next] of tokens.slice(1).entries()) {
-      expect(one.login.mayReplace(tokens[at] ?? '')).toBe(true)
-      const replaced = one.login.replacement(tokens[at] ?? '')
-      await one.gives(next)
-      expect(await replaced).toBe(next)
-    }
-    expect(one.login.mayReplace('fourth')).toBe(false)
-    one.later(10_000)
-    expect(one.login.mayReplace('fourth')).toBe(true)
-  })
-
   test('is replaced at once if it was accepted before', async () => {
     const one = await withToken()
     const replaced = one.login.replacement('first')

@@ -1,11 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  assignPartitions,
-  foreignTopics,
-  type Subscriber,
-  unreadTopics,
-} from '../../../../src/kafka/group/assignment.ts'
+import { assignPartitions, foreignTopics, type Subscriber } from '../../../../src/kafka/group/assignment.ts'
 
 const member = (
   memberId: string,
@@ -67,15 +62,6 @@ describe('two installations in one group', () => {
     expect(foreignTopics([...ours, theirs], ['y.events'])).toEqual(['x.events', 'x.retry'])
     expect(foreignTopics([...ours, member('d', ['x.retry'])], ['x.events'])).toEqual([])
   })
-})
-
-test('a topic is not read by all if a member of the same installation does not subscribe to it', () => {
-  const own = ['events', 'waiting']
-  const [old, other] = [member('a', ['events']), member('b', ['other'])]
-  expect(unreadTopics([member('c', ['events', 'waiting'])], own)).toEqual([])
-  expect(unreadTopics([member('c', ['events', 'waiting']), old], own)).toEqual(['waiting'])
-  expect(unreadTopics([other], own)).toEqual([])
-  expect(unreadTopics([], own)).toEqual([])
 })
 
 test('each unit is given to exactly one member, with all topics that the member reads', () => {

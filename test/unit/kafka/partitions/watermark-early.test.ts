@@ -215,15 +215,3 @@ test('for any history: each record is new once, and the position and the memory 
     { numRuns: 1_000 },
   )
 })
-
-test('a record is untaken unless it was received, taken early, or settled by a former owner', () => {
-  const watermark = new Watermark(10, [14])
-  watermark.receive(10)
-  watermark.takeEarly(12)
-  watermark.takeEarly(13)
-  watermark.settle(13)
-  const untaken = () => [9, 10, 11, 12, 13, 14, 15].filter((offset) => watermark.isUntaken(offset))
-  expect(untaken()).toEqual([11, 15])
-  watermark.receive(11)
-  expect(untaken()).toEqual([15])
-})

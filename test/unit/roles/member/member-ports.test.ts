@@ -10,7 +10,6 @@ function consumer() {
     partitions: [],
     checkInTouch: () => false,
     endSeenMs: () => 7,
-    isReadByAll: () => false,
     pulled: () => undefined,
     early: () => undefined,
     setFull: (isFull: boolean) => void told.push(`full ${isFull}`),
@@ -40,7 +39,7 @@ test('a consumer that starts fetches nothing if the buffer is full already', () 
 test('once the consumer has started, it is asked and told', () => {
   const group = new GroupPort()
   const started = consumer()
-  expect([group.pulled('waiting', 1), group.isReadByAll('waiting')]).toEqual([undefined, true])
+  expect(group.pulled('waiting', 1)).toBeUndefined()
   group.connect(started)
   started.told.length = 0
   group.setFull(true)
@@ -48,7 +47,6 @@ test('once the consumer has started, it is asked and told', () => {
   group.setPartitionFull('events', 1, true, 'produce')
   expect(started.told).toEqual(['full true', 'congested true', 'events/1 true produce'])
   expect([group.isMember, group.checkInTouch(), group.endSeenMs('events', 1)]).toEqual([true, false, 7])
-  expect(group.isReadByAll('waiting')).toBe(false)
 })
 
 test('audiences that deliver before the pipeline is there are a bug, and say so', () => {

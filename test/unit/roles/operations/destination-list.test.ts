@@ -147,8 +147,6 @@ test('a destination is shown without its secrets', () => {
       drainedInSeconds: null,
       inFlightLimit: null,
       perSecondLimit: null,
-      retrying: null,
-      retryingAtMost: null,
       isLimitLowered: null,
     },
   })
