@@ -1,3 +1,4 @@
+import { withOwnKeys } from '../message/json/json.ts'
 import type { Socket } from 'node:net'
 import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
 import { measureStructure } from '../message/depth-and-keys.ts'
@@ -198,8 +199,10 @@ class Server implements AdminServer {
         done(null)
         return
       }
-      void parse(request, body.toString(), (error: Error | null, value?: unknown) => {
-        done(error ?? (isTooDeep(value) ? new TooDeepError() : null), value)
+      const text = body.toString()
+      void parse(request, text, (error: Error | null, value?: unknown) => {
+        const refused = error ?? (isTooDeep(value) ? new TooDeepError() : null)
+        done(refused, refused === null ? withOwnKeys(text, value) : undefined)
       })
     })
   }

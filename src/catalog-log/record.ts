@@ -3,6 +3,7 @@ import { isRecord } from '../catalog/plain-data.ts'
 import { blockBytes } from '../delivery/hmac.ts'
 import type { CatalogKey, CatalogKeys } from './keys.ts'
 import { type EntryKind, headKey } from './names.ts'
+import { withOwnKeys } from '../message/json/json.ts'
 import type { WholeRecord, WrittenRecord } from '../message/records.ts'
 
 /** The last record of each change set. */
@@ -89,7 +90,8 @@ export class RecordSeals {
         ok: false,
         problem: 'was changed by somebody without the key, or belongs to another installation',
       }
-    return { ok: true, record: { key, value: text === null ? null : JSON.parse(text), revision, offset } }
+    const read = text === null ? null : withOwnKeys(text, JSON.parse(text))
+    return { ok: true, record: { key, value: read, revision, offset } }
   }
 
   /** Returns the HMAC in hex. */

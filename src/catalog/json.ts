@@ -1,5 +1,6 @@
 import { getLocation, parse, visit } from 'jsonc-parser'
 import { idAt } from './entry-id.ts'
+import { withOwnKeys } from '../message/json/json.ts'
 import { formatPath } from './fault.ts'
 import type { SyntaxFault } from './yaml.ts'
 
@@ -21,7 +22,9 @@ export function readJson(
 ): { ok: true; value: unknown } | { ok: false; faults: readonly SyntaxFault[] } {
   try {
     const fault = firstFault(text)
-    return fault === undefined ? { ok: true, value: JSON.parse(text) } : { ok: false, faults: [fault] }
+    return fault === undefined
+      ? { ok: true, value: withOwnKeys(text, JSON.parse(text)) }
+      : { ok: false, faults: [fault] }
   } catch (error) {
     // The search for faults runs out of stack in a text that is nested too deeply. `JSON.parse` could also
     // throw, for a text in which the search finds no fault. No such text is known.

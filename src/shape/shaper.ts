@@ -1,3 +1,4 @@
+import { withOwnKeys } from '../message/json/json.ts'
 import { isJsonObject } from '../conditions/json-value.ts'
 import type { MessageView } from '../conditions/message-view.ts'
 import { Compiler } from './compile.ts'
@@ -158,7 +159,7 @@ export function shaperOfText(text: string): Shaper {
   let shaper = known.get(text)
   if (shaper !== undefined) return shaper
   if (known.size >= mostKnown) known.clear()
-  const mapping: unknown = JSON.parse(text)
+  const mapping = withOwnKeys(text, JSON.parse(text))
   if (!isJsonObject(mapping)) throw new Error('it is no mapping')
   shaper = new Shaper(mapping)
   // A mapping of a newer version may have more fields, without which another request would be made.

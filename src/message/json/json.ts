@@ -16,8 +16,13 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
   } catch {
     return { ok: false }
   }
+  return { ok: true, value: withOwnKeys(text, value) }
+}
+
+/** Returns what a text means, given what JSON.parse has made of it, which may have misread keys. */
+export function withOwnKeys(text: string, value: unknown): unknown {
   const isSuspect = mayHaveEscapedKey(text) && hasMember(value, (key) => key.includes('\\'))
-  return { ok: true, value: isSuspect ? readAgain(text) : value }
+  return isSuspect ? readAgain(text) : value
 }
 
 /**

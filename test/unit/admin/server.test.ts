@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { adminOpenApi } from '../../../src/admin/openapi.ts'
 import { done } from '../../../src/admin/problem.ts'
 import { adminRoutes } from '../../../src/admin/routes.ts'
-import type { AdminCalls } from '../../../src/admin/server.ts'
+import type { AdminCalls, AdminRequest } from '../../../src/admin/server.ts'
 import { createToken, findToken, readTokens } from '../../../src/admin/tokens.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
 import { serveAdmin } from '../../support/serve-admin.ts'
@@ -15,7 +15,7 @@ const authorization = `Bearer ${token}`
 async function serve({
   requestTimeoutMs = 10_000,
   onAnswered = () => {},
-  answer = async () => done({}),
+  answer = async (_request: AdminRequest) => done({}),
   isInForce = (): boolean => true,
 } = {}): Promise<number> {
   const read = readTokens(line)
@@ -174,4 +174,16 @@ test('if the token ends while the body of a request comes, the call is not made'
   await new Promise((resolve) => socket.once('close', resolve))
   expect(answered).toContain('HTTP/1.1 401')
   expect(calls).toBe(0)
+})
+
+test('a name with an escape in a body is not read as one of an earlier body', async () => {
+  const port = await serve({ answer: async ({ body }: AdminRequest) => done({ body }) })
+  const url = `http://127.0.0.1:${port}/v1/destinations/crm`
+  const headers = { authorization, 'content-type': 'application/json', 'if-match': '"7"' }
+  // Its text: JSON.parse would misread the answer too.
+  const sent = async (body: string): Promise<string> =>
+    (await fetch(url, { method: 'PATCH', headers, body })).text()
+  const body = String.raw`{"mappings":{"fourth":1,"\n":2}}`
+  await sent(String.raw`{"mappings":{"fourth":1,"\\":2}}`)
+  expect(await sent(body)).toBe(`{"body":${body}}`)
 })

@@ -44,3 +44,17 @@ test('a record has the HMAC-SHA256 of its parts, of whatever lengths, and no oth
     { numRuns: 200 },
   )
 })
+
+test('a name with an escape is not read as one of another object', () => {
+  const seals = new RecordSeals('test', catalogKeys(line))
+  const read = (value: object): unknown => {
+    const { headers = {}, ...written } = seals.write('destination/crm', value, 1)
+    const headersOf = { revision: Buffer.from('1'), mac: Buffer.from(String(headers['mac'])) }
+    const record = { key: Buffer.from('destination/crm'), value: Buffer.from(String(written.value)) }
+    return seals.read({ ...record, headers: headersOf, offset: 7, timestampMs: 0 })
+  }
+  read({ mapping: { second: 1, '\\': 2 } })
+  expect(read({ mapping: { second: 1, '\n': 2 } })).toMatchObject({
+    record: { value: { mapping: { second: 1, '\n': 2 } } },
+  })
+})

@@ -132,3 +132,11 @@ test('a YAML text of more than 16 MiB is refused with advice', () => {
     'catalog.json: is a YAML text of more than 16 Mi characters; write it as JSON that begins with {, which Sluice reads up to 64 MiB',
   ])
 })
+
+test('a name with an escape is not read as one of an earlier text', () => {
+  readJson('{"catalog":{"first":1,"\\\\":2}}')
+  expect(readJson('{"catalog":{"first":1,"\\n":2}}')).toEqual({
+    ok: true,
+    value: { catalog: { first: 1, '\n': 2 } },
+  })
+})

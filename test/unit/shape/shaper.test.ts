@@ -5,7 +5,7 @@ import { joinedPath, ownRequest } from '../../../src/delivery/own-request.ts'
 import { outgoingAgain, outgoingOf } from '../../../src/shape/choice.ts'
 import type { Mapping } from '../../../src/shape/definition.ts'
 import { mappingFaults } from '../../../src/shape/faults.ts'
-import { Shaper } from '../../../src/shape/shaper.ts'
+import { Shaper, shaperOfText } from '../../../src/shape/shaper.ts'
 
 const order = {
   version: 1,
@@ -173,6 +173,11 @@ test('no key of a message becomes one of an earlier message, which may be of ano
   const body = { '@json': { mode: 'decode', value: { '@path': '$.properties.text' } } }
   const made = texts.map((text) => shaped({ body }, { properties: { text } }))
   expect(made.map((one) => String(Object(one).body))).toEqual(texts)
+})
+
+test('a mapping that waits in Kafka is read though one before it had another name in the same place', () => {
+  const texts = ['\\', '\n'].map((name) => new Shaper({ body: { waits: 1, [name]: 2 } }).text)
+  expect(texts.map((text) => shaperOfText(text).text)).toEqual(texts)
 })
 
 describe('the mapping of a message', () => {
