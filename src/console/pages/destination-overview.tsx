@@ -15,6 +15,10 @@ import { Figure, Part } from '../parts/page.tsx'
 import { Empty, NotYet } from '../parts/problem.tsx'
 import { Ago, Time } from '../parts/time.tsx'
 
+/**
+ * Each question is a search of the delivery log, and many such pages may be open, so it is asked this rarely.
+ */
+const statsEveryMs = 20_000
 const hourMs = 3_600_000
 
 /** State and backlog, the URLs, and the last answers. */
@@ -33,14 +37,14 @@ export function DestinationOverview({ health }: { health: DestinationHealth }) {
         },
         reading,
       ),
-    20_000,
+    statsEveryMs,
   )
   const stats = asked.value.value
   const { asked: counted } = useAsk(
     `minutes-${id}`,
     (reading) =>
       api.readMinutes({ from: new Date(Date.now() - hourMs).toISOString(), destination: id }, reading),
-    5_000,
+    statsEveryMs,
   )
   const range = counted.value.value
   return (

@@ -6,12 +6,12 @@ import { route } from '../data/route.ts'
 import type { HeldSession } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
-import { Dialog } from '../parts/dialog.tsx'
+import { DangerDialog } from '../parts/danger-dialog.tsx'
 import { Button } from '../parts/form.tsx'
 import { scopeText } from '../parts/frame.tsx'
 import { Page } from '../parts/page.tsx'
 import { Pager } from '../parts/pager.tsx'
-import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
+import { Empty, NotYet } from '../parts/problem.tsx'
 import { Ago, Time } from '../parts/time.tsx'
 
 /** One session that is to end, or all of its holder. */
@@ -132,27 +132,14 @@ const notForGood = {
 function EndDialog({ ending: { session, isAll }, onClose }: { ending: Ending; onClose: () => void }) {
   const end = useAct(() => (isAll ? api.endSessionsOf(session.holder) : api.endSession(session.id)))
   return (
-    <Dialog
+    <DangerDialog
       title={isAll ? `End all sessions of ${session.name}?` : `End this session of ${session.name}?`}
+      act={end}
+      verb={isAll ? 'End all' : 'End it'}
       onClose={onClose}
     >
       {session.isOwn ? <p>You are signed in by it, so you have to sign in again.</p> : null}
       <p>{notForGood[session.kind]}</p>
-      <ProblemNote problem={end.problem} />
-      <footer>
-        <Button
-          tone="danger"
-          isBusy={end.isBusy}
-          onClick={() =>
-            void end.run().then((answer) => {
-              if (answer.ok) onClose()
-            })
-          }
-        >
-          {isAll ? 'End all' : 'End it'}
-        </Button>
-        <Button onClick={onClose}>Cancel</Button>
-      </footer>
-    </Dialog>
+    </DangerDialog>
   )
 }

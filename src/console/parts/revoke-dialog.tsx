@@ -5,9 +5,7 @@ import type { Answer } from '../data/answer.ts'
 import { counted } from '../data/format.ts'
 import { may } from '../data/session.ts'
 import { useAct } from './act.tsx'
-import { Dialog } from './dialog.tsx'
-import { Button } from './form.tsx'
-import { ProblemNote } from './problem.tsx'
+import { DangerDialog } from './danger-dialog.tsx'
 
 type Props = {
   /** What is revoked. */
@@ -24,25 +22,10 @@ type Props = {
 export function RevokeDialog({ what, holder, revoke, onClose, children }: Props) {
   const act = useAct(revoke)
   return (
-    <Dialog title={`Revoke ${what}?`} onClose={onClose}>
+    <DangerDialog title={`Revoke ${what}?`} act={act} verb="Revoke" onClose={onClose}>
       {may('admin') ? <SessionsThatEnd holder={holder} /> : <p>Sessions that it has begun end too.</p>}
       <p>{children}</p>
-      <ProblemNote problem={act.problem} />
-      <footer>
-        <Button
-          tone="danger"
-          isBusy={act.isBusy}
-          onClick={() =>
-            void act.run().then((answer) => {
-              if (answer.ok) onClose()
-            })
-          }
-        >
-          Revoke
-        </Button>
-        <Button onClick={onClose}>Cancel</Button>
-      </footer>
-    </Dialog>
+    </DangerDialog>
   )
 }
 
