@@ -83,21 +83,17 @@ export class DestinationCount {
   }
 
   in(catalog: Catalog): number {
-    const before = this.#counted
-    const changed = before && differenceBetween(before.catalog, catalog)?.destinations
-    let count = 0
-    if (before === undefined || changed === undefined)
-      for (const destination of catalog.destinations.values()) count += Number(this.#holds(destination))
-    else {
-      const held = (of: Catalog, id: string): number => {
-        const destination = of.destinations.get(id)
-        return destination !== undefined && this.#holds(destination) ? 1 : 0
-      }
-      count = before.count
-      for (const id of changed) count += held(catalog, id) - held(before.catalog, id)
-    }
+    const { catalog: before, count: counted = 0 } = this.#counted ?? {}
+    const ids = before === undefined ? catalog.destinations.keys() : changedDestinations(before, catalog)
+    let count = counted
+    for (const id of ids) count += this.#held(catalog, id) - this.#held(before, id)
     this.#counted = { catalog, count }
     return count
+  }
+
+  #held(catalog: Catalog | undefined, id: string): 0 | 1 {
+    const destination = catalog?.destinations.get(id)
+    return destination !== undefined && this.#holds(destination) ? 1 : 0
   }
 }
 

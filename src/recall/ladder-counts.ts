@@ -20,6 +20,8 @@ export type LadderCountsOptions = {
 type Place = { readonly topic: string; readonly partition: number; readonly offset: number }
 
 type Counted = {
+  readonly topic: string
+  readonly id: number
   readonly partition: EarlyPartition
   readonly index: LadderIndex
   /** It isn't read before this time, by `performance.now`, because there was no room for what is there. */
@@ -93,12 +95,12 @@ export class LadderCounts {
 
   /** Notes that this member has written a record. `undefined`: it is delivered, and isn't counted. */
   written({ topic, partition, offset }: Place, destinationId: string | undefined): void {
-    this.#counted.get(nameOf(topic, partition))?.index.learn(offset, destinationId)
+    this.#countedAt(topic, partition)?.index.learn(offset, destinationId)
   }
 
   /** Notes that a record was taken before it was due. */
   takenEarly({ topic, partition, offset }: Place): void {
-    this.#counted.get(nameOf(topic, partition))?.index.take(offset)
+    this.#countedAt(topic, partition)?.index.take(offset)
   }
 
   /**
@@ -116,24 +118,28 @@ export class LadderCounts {
         this.#areAllBegun = false
         continue
       }
-      const name = nameOf(topic, id)
-      const { index } = this.#countedOf(name, partition)
+      const { index } = this.#countedOf(topic, id, partition)
       index.reachesTo(end)
       index.pass(partition.top)
-      lost.delete(name)
+      lost.delete(nameOf(topic, id))
     }
     for (const name of lost) this.#forget(name)
   }
 
   /** If the partition was lost and has come back, others may have taken its records meanwhile. */
-  #countedOf(name: string, partition: EarlyPartition): Counted {
+  #countedOf(topic: string, id: number, partition: EarlyPartition): Counted {
+    const name = nameOf(topic, id)
     const known = this.#counted.get(name)
     if (known?.partition.isSame(partition) === true) return known
     this.#forget(name)
     const index = new LadderIndex(partition.top, this.#codes, this.#room)
-    const counted = { partition, index, fullUntilMs: 0 }
+    const counted = { topic, id, partition, index, fullUntilMs: 0 }
     this.#counted.set(name, counted)
     return counted
+  }
+
+  #countedAt(topic: string, partition: number): Counted | undefined {
+    return this.#counted.get(nameOf(topic, partition))
   }
 
   #forget(name: string): void {
@@ -145,7 +151,7 @@ export class LadderCounts {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       try {
-        for (const name of this.#counted.keys()) await this.#read(name)
+        for (const counted of this.#counted.values()) await this.#read(counted)
       } catch (error) {
         if (signal.aborted) return
         this.#options.log.debug({ err: error }, 'what waits for a retry can not be counted for now')
@@ -155,16 +161,15 @@ export class LadderCounts {
   }
 
   /** Reads one piece of what isn't known of a partition. */
-  async #read(name: string): Promise<void> {
-    const counted = this.#counted.get(name)
-    const range = counted?.index.nextUnknown()
-    if (counted === undefined || range === undefined || performance.now() < counted.fullUntilMs) return
+  async #read(counted: Counted): Promise<void> {
+    const range = counted.index.nextUnknown()
+    if (range === undefined || performance.now() < counted.fullUntilMs) return
     const { unknown } = counted.index
     const { signal } = this.#stopping
-    const { topic, partition } = placeOf(name)
+    const { topic, id: partition } = counted
     const piece = await this.#options.reader.piece({ topic, partition, ...range, signal, stallTimeoutMs })
     // It may have been lost meanwhile.
-    if (this.#counted.get(name) !== counted) return
+    if (this.#countedAt(topic, partition) !== counted) return
     let { from } = range
     let bytes = 0
     for (const record of piece.records) {
@@ -206,9 +211,4 @@ function isDelivered({ headers }: WholeRecord): boolean {
 
 function nameOf(topic: string, partition: number): string {
   return `${topic}/${partition}`
-}
-
-function placeOf(name: string): { readonly topic: string; readonly partition: number } {
-  const slash = name.lastIndexOf('/')
-  return { topic: name.slice(0, slash), partition: Number(name.slice(slash + 1)) }
 }

@@ -14,7 +14,8 @@ import type { TestOrder } from './operations/destination-test.ts'
 import { testData } from './operations/destination-test-text.ts'
 import type { ReplayDesk } from './operations/replay-desk.ts'
 import { type PauseDesk, pausedData, resumedData } from './operations/pause-desk.ts'
-import { dropData, dropPreviewData, refusalToDrop, whatWaits } from './operations/drop-waiting.ts'
+import { toldOf } from './operations/destination-health.ts'
+import { dropData, dropPreviewData, refusalToDrop } from './operations/drop-waiting.ts'
 import { previewData, refusalOf, retryData } from './operations/retry-now.ts'
 
 /** How many tests of destinations may run at the same time. Each has sockets of its own. */
@@ -110,7 +111,7 @@ export function destinationCalls(
         const pauses = pausesOf(await desk.paused(), await desk.gone(), config)
         const refusal = refusalOf(order, catalog(), pauses)
         if (refusal !== undefined) return refused(refusal)
-        if (isPreview) return done(previewData(order, whatWaits(await desk.health(), destination).retrying))
+        if (isPreview) return done(previewData(order, toldOf(await desk.health(), destination).retrying))
         log.info({ destination, messageId, by: token.name }, 'messages of a destination are to be tried now')
         const ordered = await desk.retryNow(order)
         return ordered.ok ? done(retryData(ordered.value)) : refused(ordered)
@@ -132,7 +133,7 @@ export function dropCall(
       async function drop(): Promise<AdminAnswer> {
         const refusal = refusalToDrop(destination, catalog())
         if (refusal !== undefined) return refused(refusal)
-        const waiting = whatWaits(await desk.health(), destination)
+        const waiting = toldOf(await desk.health(), destination)
         if (isPreview) return done(dropPreviewData(destination, waiting))
         log.info(
           { destination, waiting: waiting.messages, by: token.name },

@@ -28,7 +28,8 @@ import {
   numeral,
 } from '../../roles/operations/condition-text.ts'
 import type { KnownHealth } from '../../roles/operations/health-reading.ts'
-import { dropData, dropPreviewData, refusalToDrop, whatWaits } from '../../roles/operations/drop-waiting.ts'
+import { toldOf } from '../../roles/operations/destination-health.ts'
+import { dropData, dropPreviewData, refusalToDrop } from '../../roles/operations/drop-waiting.ts'
 import { confirms } from '../command/question.ts'
 import { previewData, refusalOf, retryData } from '../../roles/operations/retry-now.ts'
 import { counted, type Screen, someOf } from '../../roles/start/progress.ts'
@@ -234,7 +235,7 @@ export function retryNow(run: Run, command: RetryNowCommand): Promise<string[]> 
     if (refusal !== undefined) throw new StartError(refusal.problem)
     const what = messageId === undefined ? 'what waits for a retry' : `the message ${messageId}, if it waits`
     if (isPreview) {
-      const waiting = whatWaits(await desk.health(), destinationId)
+      const waiting = toldOf(await desk.health(), destinationId)
       if (asJson) return [JSON.stringify(previewData({ destinationId, messageId }, waiting.retrying))]
       const many = messageId === undefined ? [`  ${retryingText(waiting)} wait for their next try`] : []
       return [`${destinationId}  ${what} would be tried now`, ...many]
@@ -268,7 +269,7 @@ export async function dropWaiting(run: Run, command: DropCommand): Promise<strin
   return atDesk(run, async (desk) => {
     const refusal = refusalToDrop(destinationId, await readCatalog(run.config, run.log, 'destinations'))
     if (refusal !== undefined) throw new WrongUseError(refusal.problem)
-    const waiting = whatWaits(await desk.health(), destinationId)
+    const waiting = toldOf(await desk.health(), destinationId)
     const { messages } = waiting
     const many =
       messages === undefined ? 'the messages (how many is not known)' : counted(messages, 'message')

@@ -14,14 +14,19 @@ const unknown: DestinationHealth = {
   isLowered: false,
 }
 
+/** Returns what workers have told of a destination. */
+export function toldOf({ board, nowMs }: KnownHealth, destinationId: string): DestinationHealth {
+  return board?.of(destinationId, nowMs) ?? unknown
+}
+
 /** Returns what is known of a destination. What waits of a destination that isn't on is never sent. */
 export function healthOf(
-  { board, nowMs }: KnownHealth,
+  known: KnownHealth,
   destinationId: string,
   state: DestinationState,
 ): DestinationHealth {
-  const known = board?.of(destinationId, nowMs) ?? unknown
-  return state === 'on' || known.messages === 0 ? known : { ...known, drainMs: undefined }
+  const told = toldOf(known, destinationId)
+  return state === 'on' || told.messages === 0 ? told : { ...told, drainMs: undefined }
 }
 
 const steps = [

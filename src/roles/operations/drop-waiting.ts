@@ -1,6 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { DestinationHealth } from '../../health/health-board.ts'
-import type { KnownHealth } from './health-reading.ts'
 import { type GivenDrop, timeOf } from './pause-desk.ts'
 import type { DeskRefusal } from './replay-desk.ts'
 import { workersKnowWithinSeconds } from './retry-now.ts'
@@ -18,12 +17,6 @@ export function refusalToDrop(
 
 /** How many messages of a destination wait for their turn, and for their next try. `undefined`: not known. */
 export type WhatWaits = Pick<DestinationHealth, 'messages' | 'retrying' | 'retryingAtMost'>
-
-export function whatWaits({ board, nowMs }: KnownHealth, destinationId: string): WhatWaits {
-  return board?.of(destinationId, nowMs) ?? nothingKnown
-}
-
-const nothingKnown = { messages: undefined, retrying: undefined, retryingAtMost: undefined }
 
 /** What a preview says about an order to give up what waits. */
 export function dropPreviewData(destinationId: string, { messages, retrying, retryingAtMost }: WhatWaits) {
