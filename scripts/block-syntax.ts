@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { parseAst } from 'rolldown/parseAst'
 import { parseAllDocuments } from 'yaml'
+import { giveInput } from './give-input.ts'
 import { blocksOf, type Code, type Page } from './markdown-page.ts'
 
 /**
@@ -72,6 +73,6 @@ function output(command: string, args: readonly string[], input: string): Promis
     const child = execFile(command, [...args], (error, _stdout, stderr) =>
       done(error === null ? undefined : stderr),
     )
-    child.stdin?.end(input)
+    giveInput(child, input)
   })
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import process from 'node:process'
 import { promisify } from 'node:util'
+import { giveInput } from '../../scripts/give-input.ts'
 import { ensureCommands } from '../support/debian.ts'
 import { goModule, goProgram } from '../support/go-program.ts'
 import { pythonPackage } from '../support/python-packages.ts'
@@ -103,7 +104,7 @@ export async function runTool(
 ): Promise<Ran> {
   const options = { maxBuffer: 64 << 20, env: { ...process.env, ...env } }
   const running = promisify(execFile)(command, args, options)
-  running.child.stdin?.end(input ?? '')
+  giveInput(running.child, input)
   return running.then(
     ({ stdout, stderr }) => ({ isOk: true, text: stdout + stderr, output: stdout }),
     (error: { stdout?: string; stderr?: string; message: string }) => ({

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stringify } from 'yaml'
+import { giveInput } from '../../scripts/give-input.ts'
 import { noteLine, noteOutput } from './emitted-lines.ts'
 import { until } from './until.ts'
 
@@ -107,7 +108,7 @@ export async function runProgram(
   const startedMs = performance.now()
   const child = spawn(process.execPath, [program, ...args], { env, cwd })
   const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs)
-  child.stdin.end(input)
+  giveInput(child, input)
   let stdout = ''
   let stderr = ''
   if (isRead) child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))

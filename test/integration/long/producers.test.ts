@@ -7,6 +7,7 @@ import * as fc from 'fast-check'
 import { Partitioners } from 'kafkajs'
 import { Compile } from 'typebox/compile'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { giveInput } from '../../../scripts/give-input.ts'
 import { ensureJars } from '../../../src/development/jars.ts'
 import { readChange } from '../../../src/audience/records/change-record.ts'
 import { audienceChangeSchema, syncPartCheck } from '../../../src/message/audience-change.ts'
@@ -92,7 +93,7 @@ async function run(
   })
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  child.stdin.end(input)
+  giveInput(child, input)
   const [code]: unknown[] = await once(child, 'close')
   if (code !== 0) throw new Error(`${command} ended with ${String(code)}:\n${stderr}`)
   expect(stderr).not.toContain('not sent')
