@@ -14,7 +14,7 @@ import { type AdminCall, type AdminRoute, isOpenToScopes } from './admin-route.t
 import { adminRoutes } from './routes.ts'
 import { idempotencyHeader } from './idempotency.ts'
 import { mayUse } from './grants.ts'
-import { shareOf, type Token } from './tokens.ts'
+import { seesTheSame, shareOf, type Token } from './tokens.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -237,7 +237,9 @@ class Server implements AdminServer {
     const isInForce = (): boolean => {
       if (route.isOpen === true) return true
       const now = this.#tokenOf(request)
-      return now !== undefined && mayUse(now, route)
+      if (now === undefined || !mayUse(now, route)) return false
+      // A stream goes on for hours, while what was asked once is answered at once.
+      return route.isStream !== true || seesTheSame(now, token)
     }
     const key = route.headers?.[idempotencyHeader] === undefined ? undefined : headers['idempotency-key']
     if (key !== undefined && !isIdempotencyKey(key)) return badKey

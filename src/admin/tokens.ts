@@ -57,6 +57,20 @@ export function seesAnswers({ seesContent, grants: given }: Pick<Token, 'seesCon
   return seesContent || given?.has('answers') === true
 }
 
+/** Whether one token is shown exactly what the other is, by whatever route. */
+export function seesTheSame(
+  one: Pick<Token, 'seesContent' | 'grants' | 'scope'>,
+  other: Pick<Token, 'seesContent' | 'grants' | 'scope'>,
+): boolean {
+  if (one.seesContent !== other.seesContent || seesAnswers(one) !== seesAnswers(other)) return false
+  // Mostly, it is the same object.
+  return one.scope === other.scope || isSameScope(one.scope, other.scope)
+}
+
+function isSameScope(one: TokenScope, other: TokenScope): boolean {
+  return JSON.stringify(scopeData(one)) === JSON.stringify(scopeData(other))
+}
+
 /** Whether tokens with this right see content, if nobody has said it. */
 export function seesContentByDefault(right: AdminRight): boolean {
   return right !== 'read'

@@ -134,7 +134,8 @@ export const adminKeys = {
     default: 200,
     min: 0,
     max: 10_000,
-    description: 'The most live views of the console at the same time, in each process of `sluice admin`.',
+    description:
+      'The most live views of the console at the same time, in each process of `sluice admin`. All who see one label have a quarter of them at most, so that others can look too.',
   }),
   liveViewsOfSession: integer({
     default: 8,

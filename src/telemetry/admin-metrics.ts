@@ -45,7 +45,7 @@ export function createAdminMetrics(beside: CommonMetrics & { registry: Registry 
     }),
     liveViewsEnded: new Counter({
       name: 'sluice_admin_live_views_ended_total',
-      help: 'Live views that were ended by this process, by reason: slow (the browser did not read what it was sent), session (the session or token has ended) or stopping. Those that browsers closed are not counted.',
+      help: 'Live views that were ended by this process, by reason: slow (the browser did not read what it was sent), session (the session or token has ended, or may see something else) or stopping. Those that browsers closed are not counted.',
       labelNames: ['reason'],
       registers: [registry],
     }),

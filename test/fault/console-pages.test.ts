@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
 import { type ConsoleExamples, hostile, serveExamples } from '../support/console-examples.ts'
@@ -65,8 +65,8 @@ const paths = [
   ['elsewhere', 'No such page'],
 ] as const
 
-/** By how many pixels the table that is widest is wider than its place. */
-const widestCards = `Math.max(0, ...[...document.querySelectorAll('.scroll:has(> .cards)')].map(
+/** How many pixels of tables and tabs are hidden at most, because they are wider than their place. */
+const hiddenAside = `Math.max(0, ...[...document.querySelectorAll('.scroll:has(> .cards), .tabs')].map(
   ({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`
 
 function urlOf(state: string, path: string): string {
@@ -92,8 +92,8 @@ describe.each(states)('with answers that are %s', (state) => {
       expect(['dark', await axeFaults()]).toEqual(['dark', []])
       await page.setViewportSize({ width: 360, height: 740 })
       expect(['360 px', await overflow(), await axeFaults()]).toEqual(['360 px', 0, []])
-      // On a phone, nobody has to push a table aside to read a row.
-      expect(await page.evaluate(widestCards)).toBe(0)
+      // On a phone, nobody has to push anything aside to read a row of a table, or to see all views.
+      expect(await page.evaluate(hiddenAside)).toBe(0)
       expect(await page.locator('main img').count()).toBe(0)
       expect(complaints.filter((text) => !text.includes('status of 503'))).toEqual([])
     },
@@ -183,6 +183,27 @@ test('the fields of a login never show a secret that is set, and the difference 
   await dialog.getByText('(as typed)').waitFor()
   expect(await dialog.textContent()).not.toContain('S3CRET')
   expect(await axeFaults()).toEqual([])
+})
+
+test('a name in a mapping is shown as it is, also if another one was read in its place before', async () => {
+  const { page, complaints } = await open()
+  let name = ''
+  const mappings = () => [{ body: { place: 1, [name]: 2 } }]
+  await page.route('**/v1/destinations/crm', async (route) => {
+    const response = await route.fetch()
+    const { destination, ...rest }: { destination: object } = await response.json()
+    await route.fulfill({ response, json: { ...rest, destination: { ...destination, mappings: mappings() } } })
+  })
+  const views = page.getByRole('navigation', { name: 'Views of the destination' })
+  await page.goto(urlOf('filled', 'destination?id=crm'))
+  // A browser misreads `\n` after `\`, in the same document.
+  for (name of ['\\', '\n']) {
+    await views.getByRole('link', { name: 'Settings' }).click()
+    await until('the mapping is shown', async () => (await page.getByLabel('Mappings').count()) > 0)
+    expect(await page.getByLabel('Mappings').inputValue()).toBe(JSON.stringify(mappings(), null, 2))
+    await views.getByRole('link', { name: 'Overview' }).click()
+  }
+  expect(complaints).toEqual([])
 })
 
 const keys = [
@@ -425,6 +446,42 @@ test('one message is sent again after one question', async () => {
   expect(await axeFaults()).toEqual([])
 })
 
+test('a destination that is paused says who has paused it, and its history what was changed, at a glance', async () => {
+  const { page, complaints, axeFaults, overflow } = await open()
+  await page.route('**/v1/destinations/crm/health', async (route) => {
+    const response = await route.fetch()
+    const health: { health: object } = await response.json()
+    const paused = { ...health.health, condition: 'paused', why: 'paused in the catalog' }
+    await route.fulfill({ response, json: { ...health, state: 'paused', health: paused } })
+  })
+  await page.route('**/v1/catalog/history?*', async (route) => {
+    const response = await route.fetch()
+    const list: { changes: object[] } = await response.json()
+    const [change] = list.changes
+    const secret = '${kept:2026-07-23:0123456789abcdef}'
+    const changes = [
+      { by: 'ben', fields: [{ field: 'sharedSecret', before: null, after: secret }] },
+      { by: hostile, fields: [{ field: 'state', before: 'on', after: 'paused' }] },
+      { by: 'ann', fields: [{ field: 'id', before: null, after: 'crm' }] },
+    ].map((one, place) => ({ ...change, ...one, revision: 9 - place }))
+    await route.fulfill({ response, json: { ...list, changes } })
+  })
+  await page.goto(urlOf('filled', 'destination?id=crm'))
+  await untilShown(page, hostile)
+  const state = page.locator('p.lead')
+  await state.getByText(hostile).waitFor()
+  expect(await state.textContent()).toMatch(/paused in the catalog by <img src=x onerror=alert\(1\)>.* ago/)
+  expect([await axeFaults(), await overflow()]).toEqual([[], 0])
+  await state.getByRole('link', { name: 'its history' }).click()
+  const changes = page.getByRole('list', { name: 'Changes' }).getByRole('listitem')
+  await changes.getByText('state: on → paused').waitFor()
+  expect(await page.locator('main').textContent()).not.toContain('0123456789abcdef')
+  expect(await changes.first().textContent()).toContain('sharedSecret')
+  await page.setViewportSize({ width: 360, height: 740 })
+  expect([await axeFaults(), await overflow()]).toEqual([[], 0])
+  expect(complaints).toEqual([])
+})
+
 test('the menu and the session lie apart however far the page is scrolled', async () => {
   const { page } = await open()
   await page.setViewportSize({ width: 1280, height: 420 })
@@ -438,6 +495,31 @@ test('the menu and the session lie apart however far the page is scrolled', asyn
     expect((menu?.y ?? 0) + (menu?.height ?? 0)).toBeLessThanOrEqual(who?.y ?? 0)
     expect((menu?.x ?? 0) + (menu?.width ?? 0)).toBeLessThanOrEqual(main?.x ?? 0)
   }
+})
+
+/** A browser without a window shows all of its tabs, so the page has to be told that it isn't seen. */
+async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate(`{
+    Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }`)
+}
+
+test('a person opens more tabs than a browser has connections, and those that come back are live again', async () => {
+  const { page, complaints } = await open()
+  const path = urlOf('filled', 'destination?id=crm')
+  const tabs: Page[] = []
+  for (let tab = 0; tab < 8; tab++) {
+    const shown = await page.context().newPage()
+    await Promise.all([shown.waitForRequest('**/v1/live?*'), shown.goto(path)])
+    await untilShown(shown, hostile)
+    await setHidden(shown, true)
+    tabs.push(shown)
+  }
+  const [first] = tabs
+  if (first === undefined) throw new Error('there are tabs')
+  await Promise.all([first.waitForRequest('**/v1/live?*'), setHidden(first, false)])
+  expect(complaints).toEqual([])
 })
 
 test('a server that does not answer any more is told, with since when, until it answers again', async () => {

@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startChromium } from '../support/chromium.ts'
 import { type ConsolePage, openConsolePage, untilSeen, untilShown } from '../support/console-page.ts'
 import { type ConsoleScene, openConsoleScene, refusedPart } from '../support/console-scene.ts'
@@ -9,6 +9,12 @@ import { until } from '../support/until.ts'
 
 // A stranger's whole way through the console, with the keyboard alone, on a real server with a real Kafka.
 
+const windows = [
+  { look: 'wide', viewport: { width: 1280, height: 900 } },
+  { look: 'as small as a phone', viewport: { width: 360, height: 740 } },
+] as const
+
+describe.each(windows)('a stranger with a keyboard, in a window that is $look,', ({ look, viewport }) => {
 let sluice: ConsoleScene
 let browser: Browser
 let receiver: Receiver
@@ -24,7 +30,7 @@ beforeAll(async () => {
     startChromium(),
     startReceiver((...given) => answer(status, {}, `answer ${status}`)(...given)),
   ])
-  shown = await openConsolePage(browser)
+  shown = await openConsolePage(browser, { viewport })
   page = shown.page
   hands = keyboardOnly(page)
 })
@@ -36,8 +42,11 @@ afterAll(async () => {
 })
 
 /** Every step ends on a page without a fault. */
-async function expectNoFault(where: string, { axeFaults, complaints }: ConsolePage = shown): Promise<void> {
-  expect([where, await axeFaults(), complaints]).toEqual([where, [], []])
+async function expectNoFault(
+  where: string,
+  { axeFaults, complaints, overflow }: ConsolePage = shown,
+): Promise<void> {
+  expect([where, await axeFaults(), complaints, await overflow()]).toEqual([where, [], [], 0])
 }
 
 /** While a dialog is open, keys belong to it. */
@@ -251,10 +260,12 @@ test('signs out, and a page that is still open says so', async () => {
   const other = await page.context().newPage()
   await other.goto(page.url())
   await untilShown(other, "Customers' links")
+  if (look !== 'wide') await hands.press('Menu')
   await hands.press('Sign out')
   await untilSeen(page.getByLabel('Token'))
   await expectNoFault('the page to sign in')
   await untilSeen(other.getByLabel('Token'))
   await other.close()
   expect(sluice.log.filter(({ msg }) => msg === refusedPart)).toEqual([])
+})
 })

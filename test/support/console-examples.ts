@@ -45,6 +45,7 @@ export async function serveExamples(bundle: string, options: ExampleOptions): Pr
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
       if (options.state === 'failing' && path !== '/v1/session') return refuse(response)
+      if (path === '/v1/live') return goOn(response)
       send(response, answerTo(request.method ?? '', path, { body, ...options }))
     })
   })
@@ -135,6 +136,12 @@ function soiled(value: unknown, key: string): unknown {
   if (Array.isArray(value)) return value.map((one: unknown) => soiled(one, key))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, soiled(inner, name)]))
+}
+
+/** Begins a live view in which nothing happens. */
+function goOn(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write('event: ready\ndata: {"isComplete":true}\n\n')
 }
 
 function refuse(response: ServerResponse): void {

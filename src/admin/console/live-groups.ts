@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 /** What a view is about, or what has happened. A view without any of these is about everything. */
 export type LiveSubject = {
   readonly destination?: string | undefined
@@ -5,8 +7,18 @@ export type LiveSubject = {
   readonly source?: string | undefined
 }
 
+/** An event as it is sent, but for its id. */
+export type LivePart = {
+  readonly text: string
+  /**
+   * What it is about, if whoever comes back gets it. `nothing`: it is about nothing that they may not see any
+   * more. `undefined`: nobody gets it later.
+   */
+  readonly kept?: LiveSubject | 'nothing' | undefined
+}
+
 /** A text that views were sent, for whoever comes back. */
-type Told = { readonly sequence: number; readonly text: string }
+type Told = { readonly sequence: number; readonly text: string; readonly about: LiveSubject | 'nothing' }
 
 /** How much of what a group was told is kept for who comes back. */
 const mostKept = { texts: 200, characters: 128 * 1_024 } as const
@@ -29,21 +41,28 @@ export class LiveGroup<View, Member> {
   #text = ''
   #told: Told[] = []
   #characters = 0
+  /**
+   * The ids of a group are its own. If all groups counted together, an id would tell how much others are
+   * told, and one of another group would be taken for one of this.
+   */
+  readonly #epoch = randomBytes(6).toString('hex')
+  #sequence = 0
   /** All that concerns the group and has a later sequence is in `#told`. */
-  #knownSince: number
+  #knownSince = 0
 
-  constructor(key: string, view: View, { budget, sequence }: { budget: number; sequence: number }) {
+  constructor(key: string, view: View, budget: number) {
     this.key = key
     this.view = view
     this.budget = budget
-    this.#knownSince = sequence
   }
 
-  /** Gathers a text for the next write. Returns false if there is too much already. */
-  gather(text: string, kept: { readonly sequence: number } | undefined): boolean {
+  /** Gathers an event for the next write. Returns false if there is too much already. */
+  gather({ text, kept }: LivePart): boolean {
     if (this.#text.length > mostGathered) return false
-    this.#text += text
-    if (kept !== undefined) this.#keep({ sequence: kept.sequence, text })
+    const sequence = ++this.#sequence
+    const whole = `id: ${this.#epoch}.${sequence}\n${text}`
+    this.#text += whole
+    if (kept !== undefined) this.#keep({ sequence, text: whole, about: kept })
     return true
   }
 
@@ -54,10 +73,16 @@ export class LiveGroup<View, Member> {
     return text
   }
 
-  /** Returns what was told after a sequence. `undefined`: not all of it is known any more. */
-  since(sequence: number): readonly Told[] | undefined {
-    if (sequence < this.#knownSince) return undefined
-    return this.#told.filter((told) => told.sequence > sequence)
+  /**
+   * Returns what was told after the event with this id. `undefined`: nobody knows all of it any more, or the
+   * id is none of this group, such as one of an earlier process.
+   */
+  since(id: string): readonly Told[] | undefined {
+    const [epoch, text = ''] = id.split('.', 2)
+    const seen = Number(text)
+    if (epoch !== this.#epoch || !Number.isSafeInteger(seen)) return undefined
+    if (seen < this.#knownSince || seen > this.#sequence) return undefined
+    return this.#told.filter(({ sequence }) => sequence > seen)
   }
 
   isForgotten(nowMs: number): boolean {

@@ -1,9 +1,16 @@
-import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { LiveGroup, LiveIndex, type LiveSubject } from './live-groups.ts'
 
-/** How many live views there may be, of one session or token and of all. */
-export type LiveLimits = { readonly ofHolder: number; readonly ofAll: number }
+/** How many live views there may be: of one session or token, of all that share a limit, and of all. */
+export type LiveLimits = { readonly ofHolder: number; readonly ofShare: number; readonly ofAll: number }
+
+/** Who has a view, for the limits. */
+export type LiveHolder = {
+  /** Names the session or token. */
+  readonly holder: string
+  /** Names those who share a limit, such as all customers of one label. Absent: nobody else. */
+  readonly share?: string | undefined
+}
 
 /** Something that has happened. Only views of what it is about, and views of everything, are asked. */
 export type LiveEvent<View> = {
@@ -23,33 +30,32 @@ export type LiveEvent<View> = {
 }
 
 /**
- * Why a view was ended. `slow`: its browser doesn't read what it is sent. `session`: the session has ended.
- * `stopping`: this process stops.
+ * Why a view was ended. `slow`: its browser doesn't read what it is sent. `session`: the session has ended,
+ * or may see something else than when the view began. `stopping`: this process stops.
  */
 export type LiveEnd = 'slow' | 'session' | 'stopping'
 
-export type LiveOptions = {
+export type LiveOptions<View> = {
   readonly limits: LiveLimits
+  /** Says whether a view may still see what happened earlier. Absent: it may. */
+  readonly stillSees?: (view: View, about: LiveSubject) => boolean
   readonly onEnded?: (why: LiveEnd) => void
   readonly heartbeatMs?: number
   /** What has happened is sent so often, in milliseconds. */
   readonly everyMs?: number
 }
 
-export type LiveOrder<View> = {
+export type LiveOrder<View> = LiveHolder & {
   readonly view: View
   /** The same for all views that show the same, whatever happens. */
   readonly key: string
-  /** Names the session or token, for the limits. */
-  readonly holder: string
-  /** Returns false once the session or token has ended. */
+  /** Returns false once the session or token has ended, or may see something else. */
   readonly isInForce: () => boolean
   /** The id of the last event that the browser has seen before. */
   readonly lastEventId: string | undefined
 }
 
-type Stream = {
-  readonly holder: string
+type Stream = LiveHolder & {
   readonly isInForce: () => boolean
   readonly response: ServerResponse
   writtenMs: number
@@ -76,19 +82,16 @@ const closeAfterMs = 1_000
  * with a reason, and the browser asks again.
  */
 export class LiveStreams<View extends LiveSubject> {
-  readonly #options: LiveOptions
+  readonly #options: LiveOptions<View>
   readonly #everyMs: number
   readonly #groups = new Map<string, Group<View>>()
   readonly #index = new LiveIndex<Group<View>>()
-  /** How many views each holder has. */
+  /** How many views each holder has, and how many those who share a limit. */
   readonly #held = new Map<string, number>()
   #count = 0
-  /** The events of an earlier process have other ids. */
-  readonly #epoch = randomBytes(6).toString('hex')
-  #sequence = 0
   readonly #timer: NodeJS.Timeout
 
-  constructor(options: LiveOptions) {
+  constructor(options: LiveOptions<View>) {
     this.#options = options
     this.#everyMs = options.everyMs ?? usualEveryMs
     this.#timer = setInterval(() => this.#tick(), this.#everyMs).unref()
@@ -104,9 +107,10 @@ export class LiveStreams<View extends LiveSubject> {
   }
 
   /** Returns true if one more view may be opened. */
-  hasRoom(holder: string): boolean {
-    const { ofHolder, ofAll } = this.#options.limits
-    return (this.#held.get(holder) ?? 0) < ofHolder && this.#count < ofAll
+  hasRoom({ holder, share }: LiveHolder): boolean {
+    const { ofHolder, ofShare, ofAll } = this.#options.limits
+    const held = (who: string | undefined): number => (who === undefined ? 0 : (this.#held.get(who) ?? 0))
+    return held(holder) < ofHolder && held(share) < ofShare && this.#count < ofAll
   }
 
   /** Returns true if somebody may be shown an event about this. */
@@ -114,25 +118,40 @@ export class LiveStreams<View extends LiveSubject> {
     return this.#index.mayConcern(about)
   }
 
-  /** Sends events over a response from now on, until it is closed. Its head was sent already. */
-  open(response: ServerResponse, { view, key, holder, isInForce, lastEventId }: LiveOrder<View>): void {
+  /**
+   * Sends events over a response from now on, until it is closed. Its head was sent already. Returns a
+   * function that sends something to this view alone.
+   */
+  open(
+    response: ServerResponse,
+    { view, key, holder, share, isInForce, lastEventId }: LiveOrder<View>,
+  ): (name: string, data: object) => void {
+    // Behind an earlier answer of its connection, a view would be sent nothing, and nobody would learn that it
+    // was closed.
+    if (response.socket?.destroyed !== false) {
+      response.end()
+      return () => undefined
+    }
     const group = this.#groupOf(key, view)
     // What has happened before isn't for this view, or is told below.
     this.#flush(group, performance.now())
-    const missed = this.#missed(group, lastEventId)
-    const stream = { holder, isInForce, response, writtenMs: performance.now() }
+    const missed = this.#missed(group, view, lastEventId)
+    const stream = { holder, share, isInForce, response, writtenMs: performance.now() }
     const ready = partOf('ready', { isComplete: missed !== undefined })
     response.write(`retry: 3000\n${ready}${(missed ?? []).map(({ text }) => text).join('')}`)
     group.members.add(stream)
-    this.#count++
-    this.#held.set(holder, (this.#held.get(holder) ?? 0) + 1)
+    this.#hold(stream, 1)
     response.once('close', () => this.#leave(group, stream))
+    return (name, data) => {
+      if (!group.members.has(stream) || !isInForce()) return
+      // It has no id, because what was gathered earlier has one and comes later.
+      write(stream, Buffer.from(partOf(name, data)), performance.now())
+    }
   }
 
   send(event: LiveEvent<View>): void {
     // Many views show the same, which is written as JSON once.
     const texts = new Map<object, string>()
-    let sequence = 0
     for (const group of this.#index.about(event.about)) {
       if (event.isPaced === true && group.budget < 1) {
         if (concerns(event, group.view)) group.skipped++
@@ -140,17 +159,17 @@ export class LiveStreams<View extends LiveSubject> {
       }
       const shown = event.shownTo(group.view)
       if (shown === undefined) continue
-      if (sequence === 0) sequence = ++this.#sequence
-      const text = texts.get(shown) ?? this.#textOf(event.name, shown, sequence)
+      const text = texts.get(shown) ?? partOf(event.name, shown)
       texts.set(shown, text)
-      if (!group.gather(text, event.isKept === true ? { sequence } : undefined)) group.skipped++
+      const kept = event.isKept === true ? event.about : undefined
+      if (!group.gather({ text, kept })) group.skipped++
       else if (event.isPaced === true) group.budget -= 1
     }
   }
 
   /** Sends something to the views with this key alone. */
   tell(key: string, name: string, data: object): void {
-    this.#groups.get(key)?.gather(this.#textOf(name, data, ++this.#sequence), undefined)
+    this.#groups.get(key)?.gather({ text: partOf(name, data) })
   }
 
   /** Ends all views. */
@@ -158,7 +177,8 @@ export class LiveStreams<View extends LiveSubject> {
     clearInterval(this.#timer)
     for (const group of this.#groups.values()) {
       const last = group.take()
-      for (const stream of group.members) this.#end(group, stream, { why: 'stopping', last })
+      for (const stream of group.members)
+        this.#end(group, stream, stream.isInForce() ? { why: 'stopping', last } : { why: 'session' })
     }
   }
 
@@ -166,40 +186,46 @@ export class LiveStreams<View extends LiveSubject> {
     const known = this.#groups.get(key)
     if (known !== undefined) return known
     // Nobody knows what has concerned these views before.
-    const group: Group<View> = new LiveGroup(key, view, { budget: pace.burst, sequence: ++this.#sequence })
+    const group: Group<View> = new LiveGroup(key, view, pace.burst)
     this.#groups.set(key, group)
     this.#index.add(group, view)
     return group
   }
 
   /**
-   * Returns what a browser has missed that has seen an event before. `undefined`: nobody knows, because that
-   * was too long ago, or in another process.
+   * Returns what a browser has missed that has seen an event before, and may still see. `undefined`: nobody
+   * knows, because that was too long ago, or in another process.
    */
-  #missed(group: Group<View>, lastEventId: string | undefined): ReturnType<Group<View>['since']> {
+  #missed(
+    group: Group<View>,
+    view: View,
+    lastEventId: string | undefined,
+  ): ReturnType<Group<View>['since']> {
     if (lastEventId === undefined || lastEventId === '') return []
-    const [epoch, text = ''] = lastEventId.split('.', 2)
-    const seen = Number(text)
-    const isKnown = epoch === this.#epoch && Number.isSafeInteger(seen) && seen <= this.#sequence
-    return isKnown ? group.since(seen) : undefined
-  }
-
-  #textOf(name: string, shown: object, sequence: number): string {
-    return `id: ${this.#epoch}.${sequence}\n${partOf(name, shown)}`
+    const { stillSees = () => true } = this.#options
+    return group.since(lastEventId)?.filter(({ about }) => about === 'nothing' || stillSees(view, about))
   }
 
   #leave(group: Group<View>, stream: Stream): boolean {
     if (!group.members.delete(stream)) return false
-    this.#count--
+    this.#hold(stream, -1)
     if (group.members.size === 0) {
       group.emptySinceMs = performance.now()
       // Whoever opens and closes views all the time doesn't fill the memory.
       if (this.#groups.size > 2 * this.#options.limits.ofAll) this.#forget(group)
     }
-    const left = (this.#held.get(stream.holder) ?? 1) - 1
-    if (left === 0) this.#held.delete(stream.holder)
-    else this.#held.set(stream.holder, left)
     return true
+  }
+
+  /** Counts a view that begins (1) or ends (-1). */
+  #hold({ holder, share }: LiveHolder, change: 1 | -1): void {
+    this.#count += change
+    for (const who of [holder, share]) {
+      if (who === undefined) continue
+      const held = (this.#held.get(who) ?? 0) + change
+      if (held === 0) this.#held.delete(who)
+      else this.#held.set(who, held)
+    }
   }
 
   /** Sends what was gathered, ends what is over, and keeps proxies from closing what is idle. */
@@ -221,9 +247,8 @@ export class LiveStreams<View extends LiveSubject> {
 
   #tellSkipped(group: Group<View>): void {
     if (group.skipped === 0) return
-    const sequence = ++this.#sequence
-    const text = this.#textOf('skipped', { count: group.skipped }, sequence)
-    if (group.gather(text, { sequence })) group.skipped = 0
+    const text = partOf('skipped', { count: group.skipped })
+    if (group.gather({ text, kept: 'nothing' })) group.skipped = 0
   }
 
   #flush(group: Group<View>, nowMs: number): void {
@@ -239,17 +264,18 @@ export class LiveStreams<View extends LiveSubject> {
     }
   }
 
-  /** Ends the view for which most bytes wait, if all together are too many. */
+  /** Ends the views for which most bytes wait, until all together are few enough. */
   #endMostBuffered(): void {
-    let sum = 0
-    let most: { readonly group: Group<View>; readonly stream: Stream } | undefined
-    for (const group of this.#groups.values())
-      for (const stream of group.members) {
-        const bytes = stream.response.writableLength
-        sum += bytes
-        if (bytes > (most?.stream.response.writableLength ?? 0)) most = { group, stream }
-      }
-    if (most !== undefined && sum > mostBuffered.ofAll) this.#end(most.group, most.stream, { why: 'slow' })
+    const waiting = [...this.#groups.values()].flatMap((group) =>
+      [...group.members].map((stream) => ({ group, stream, bytes: stream.response.writableLength })),
+    )
+    let sum = waiting.reduce((bytes, one) => bytes + one.bytes, 0)
+    if (sum <= mostBuffered.ofAll) return
+    for (const { group, stream, bytes } of waiting.toSorted((one, other) => other.bytes - one.bytes)) {
+      this.#end(group, stream, { why: 'slow' })
+      sum -= bytes
+      if (sum <= mostBuffered.ofAll) return
+    }
   }
 
   #end(group: Group<View>, stream: Stream, { why, last = '' }: { why: LiveEnd; last?: string }): void {

@@ -30,6 +30,38 @@ export function mergePatchOf(before: Fields, after: Fields): Record<string, unkn
   )
 }
 
+/** The most fields that one line names. */
+const mostNamed = 3
+
+/**
+ * Says in one line which fields differ, such as `state: on → paused, name`. Only values that are short and no
+ * secrets are said. Returns an empty text for an object that is new or gone, of which all fields differ.
+ */
+export function fieldsText(fields: readonly FieldChange[]): string {
+  // Nothing changes the id of an object.
+  if (fields.some(({ field }) => field === 'id')) return ''
+  const named = fields
+    .slice(0, mostNamed)
+    .map(({ field, before, after }) =>
+      isShort(before) && isShort(after) ? `${field}: ${sideText(before)} → ${sideText(after)}` : field,
+    )
+  const others = fields.length - named.length
+  return [...named, ...(others > 0 ? [`${others} more`] : [])].join(', ')
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined
+}
+
+function isShort(value: unknown): boolean {
+  if (typeof value === 'string') return value.length <= 30 && !value.includes('${kept:')
+  return isNothing(value) || typeof value === 'number' || typeof value === 'boolean'
+}
+
+function sideText(value: unknown): string {
+  return isNothing(value) ? 'none' : String(value)
+}
+
 type Fields = Readonly<Record<string, unknown>>
 
 function isObject(value: unknown): value is Record<string, unknown> {

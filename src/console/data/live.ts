@@ -19,7 +19,6 @@ type About = { readonly message: string } | { readonly source: string }
 export function useLive(about: About, again: () => void): void {
   const query = new URLSearchParams(about).toString()
   useEffect(() => {
-    const source = openStream(query)
     let timer: ReturnType<typeof setTimeout> | undefined
     let askedMs = -Infinity
     const soon = (): void => {
@@ -32,11 +31,13 @@ export function useLive(about: About, again: () => void): void {
         Math.max(gatherMs, askedMs + pauseMs - performance.now()),
       )
     }
-    for (const kind of ['ready', 'attempt', 'health', 'replay', 'skipped'])
-      source.addEventListener(kind, soon)
+    const stop = followWhileSeen(query, (source) => {
+      for (const kind of ['ready', 'attempt', 'health', 'replay', 'skipped'])
+        source.addEventListener(kind, soon)
+    })
     return () => {
       clearTimeout(timer)
-      source.close()
+      stop()
     }
   }, [query, again])
 }
@@ -48,17 +49,39 @@ export function useLiveHealth(
   destination: string,
   { take, again }: Pick<Asking<DestinationHealth>, 'take' | 'again'>,
 ): void {
-  useEffect(() => {
-    const source = openStream(new URLSearchParams({ destination }).toString())
-    source.addEventListener('destination', ({ data }) => take(JSON.parse(String(data))))
-    source.addEventListener('error', again)
-    source.addEventListener('end', again)
-    return () => source.close()
-  }, [destination, take, again])
+  useEffect(
+    () =>
+      followWhileSeen(new URLSearchParams({ destination }).toString(), (source) => {
+        source.addEventListener('destination', ({ data }) => take(JSON.parse(String(data))))
+        source.addEventListener('error', again)
+        source.addEventListener('end', again)
+      }),
+    [destination, take, again],
+  )
 }
 
-function openStream(query: string): EventSource {
-  const source = new EventSource(new URL(`../v1/live?${query}`, import.meta.url))
-  source.addEventListener('end', () => source.close())
-  return source
+/**
+ * Opens a stream of events whenever the tab is seen, and closes it when it isn't. Over HTTP/1.1, a browser
+ * has six connections for all tabs of a server, so with more streams, no further tab would load. Returns a
+ * function that ends this.
+ */
+function followWhileSeen(query: string, listen: (source: EventSource) => void): () => void {
+  let source: EventSource | undefined
+  const look = (): void => {
+    if (document.hidden) {
+      source?.close()
+      source = undefined
+    } else if (source === undefined) {
+      const opened = new EventSource(new URL(`../v1/live?${query}`, import.meta.url))
+      opened.addEventListener('end', () => opened.close())
+      listen(opened)
+      source = opened
+    }
+  }
+  document.addEventListener('visibilitychange', look)
+  look()
+  return () => {
+    document.removeEventListener('visibilitychange', look)
+    source?.close()
+  }
 }

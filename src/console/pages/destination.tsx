@@ -3,7 +3,7 @@ import * as api from '../data/api.ts'
 import { type Asked, useAsk } from '../data/asking.ts'
 import { useLiveHealth } from '../data/live.ts'
 import { route, urlOf } from '../data/route.ts'
-import { isForAll, may } from '../data/session.ts'
+import { isForAll, isInFile, may } from '../data/session.ts'
 import { isBeingRead, noteRead } from '../data/stored.ts'
 import type { DestinationHealth } from '../data/types.ts'
 import { ConditionBadge } from '../parts/badge.tsx'
@@ -106,7 +106,7 @@ function NotThere({ asked, isNew }: { asked: Asked<DestinationHealth>; isNew: bo
   )
 }
 
-function State({ health: { destination, name, health } }: { health: DestinationHealth }) {
+function State({ health: { destination, name, state, health } }: { health: DestinationHealth }) {
   return (
     <p class="lead">
       <ConditionBadge condition={health.condition} />{' '}
@@ -115,8 +115,34 @@ function State({ health: { destination, name, health } }: { health: DestinationH
           <Ago at={health.since} />
         </span>
       )}{' '}
-      {health.why} {name === destination ? null : <span class="quiet mono">{destination}</span>}
+      {health.why} <Switched id={destination} state={state} />
+      {name === destination ? null : <span class="quiet mono">{destination}</span>}
     </p>
+  )
+}
+
+/** Says who has paused a destination or switched it off, as far as its history says it to the session. */
+function Switched({ id, state }: { id: string; state: DestinationHealth['state'] }) {
+  if ((state !== 'paused' && state !== 'off') || !isForAll.value || isInFile.value) return null
+  return <SwitchedBy key={state} id={id} state={state} />
+}
+
+function SwitchedBy({ id, state }: { id: string; state: string }) {
+  const { asked } = useAsk(`switched-${id}-${state}`, (reading) =>
+    api.readHistory({ object: `destination/${id}`, limit: 20 }, reading),
+  )
+  const change = asked.value.value?.changes.find(({ fields }) =>
+    fields?.some(({ field, after }) => field === 'state' && after === state),
+  )
+  if (change === undefined) return null
+  return (
+    <span>
+      by <strong>{change.by}</strong> <Ago at={change.at} /> (
+      <Link to="destination" params={{ id, view: 'history' }}>
+        its history
+      </Link>
+      ){' '}
+    </span>
   )
 }
 

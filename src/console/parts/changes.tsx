@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
+import { fieldsText } from '../data/difference.ts'
 import { count } from '../data/format.ts'
 import { may } from '../data/session.ts'
 import type { CatalogChange, Undone } from '../data/types.ts'
@@ -40,6 +41,7 @@ function ChangeRow({ change }: { change: CatalogChange }) {
             </span>
           ))}
           {change.count > 5 ? `and ${count(change.count - 5)} more` : ''}
+          <span class="quiet">{change.fields === null ? '' : fieldsText(change.fields)} </span>
           {change.undoes === null ? null : <Badge tone="quiet" word={`undoes ${change.undoes}`} />}
         </span>
         <span class="quiet number">{change.revision}</span>

@@ -2,9 +2,9 @@ import type { Logger } from 'pino'
 import { type LiveEnd, LiveStreams } from '../../admin/console/live.ts'
 import type { LiveSubject } from '../../admin/console/live-groups.ts'
 import { type AdminAnswer, problem } from '../../admin/problem.ts'
-import { scopeData, sees, type TokenScope } from '../../admin/scope.ts'
+import { isScoped, scopeData, sees, type TokenScope } from '../../admin/scope.ts'
 import type { AdminRequest } from '../../admin/server.ts'
-import { seesAnswers, type Token } from '../../admin/tokens.ts'
+import { seesAnswers, shareOf, type Token } from '../../admin/tokens.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import { BlockReader } from '../../delivery-log/block-reader.ts'
@@ -38,6 +38,8 @@ export type LiveOptions = {
 /** What a live view shows. */
 type View = LiveSubject & Pick<Token, 'seesContent' | 'grants' | 'scope'>
 
+/** Which share of all live views those may have who share their limits, such as the customers of one label. */
+const mostOfShare = 0.25
 const lookEveryMs = 2_000
 /** How long the delivery log is still followed after the last view was closed, in milliseconds. */
 const followsForMs = 30_000
@@ -69,7 +71,12 @@ export class Live {
     const { liveViews, liveViewsOfSession } = options.config.admin
     this.#options = options
     this.#streams = new LiveStreams({
-      limits: { ofAll: liveViews, ofHolder: liveViewsOfSession },
+      limits: {
+        ofAll: liveViews,
+        ofShare: Math.max(liveViewsOfSession, Math.floor(liveViews * mostOfShare)),
+        ofHolder: liveViewsOfSession,
+      },
+      stillSees: ({ scope }, { destination }) => sees(scope, options.catalog(), destination),
       onEnded(why) {
         options.onEnded(why)
         if (why === 'slow')
@@ -85,8 +92,11 @@ export class Live {
   }
 
   call({ query, token, isInForce, lastEventId }: AdminRequest): AdminAnswer {
-    const holder = token.digest.toString('hex')
-    if (!this.#streams.hasRoom(holder)) return problem('busy', tooMany)
+    const who = {
+      holder: token.digest.toString('hex'),
+      share: isScoped(token.scope) ? shareOf(token) : undefined,
+    }
+    if (!this.#streams.hasRoom(who)) return problem('busy', tooMany)
     const { destination, message, source } = query
     const view = { ...token, destination, message, source }
     const key = JSON.stringify([scopeData(token.scope), seesAnswers(token), destination, message, source])
@@ -96,8 +106,8 @@ export class Live {
       isProblem: false,
       stream: (response) => {
         this.#follow()
-        this.#streams.open(response, { view, key, holder, isInForce, lastEventId })
-        void this.#begin(key, view)
+        const tell = this.#streams.open(response, { ...who, view, key, isInForce, lastEventId })
+        void this.#begin(view, tell)
       },
     }
   }
@@ -204,12 +214,12 @@ export class Live {
   }
 
   /** Tells a new view of a destination how it is. */
-  async #begin(key: string, view: View): Promise<void> {
+  async #begin(view: View, tell: (name: string, data: object) => void): Promise<void> {
     const id = shownDestination(view)
     if (id === undefined) return
     try {
       const data = this.#stateOf(view, id, await this.#options.followed.current())
-      if (data !== undefined) this.#streams.tell(key, 'destination', data)
+      if (data !== undefined) tell('destination', data)
     } catch (error) {
       this.#options.log.debug({ err: error }, 'live views get no news of health and replays for now')
     }
@@ -308,4 +318,4 @@ function isOfMessages({ message, source }: View): boolean {
 }
 
 const tooMany =
-  'There are too many live views: close some (admin.liveViewsOfSession for each session, admin.liveViews in all).'
+  'There are too many live views: close some (admin.liveViewsOfSession for each session, admin.liveViews in all, and a quarter of these for those who see one label).'

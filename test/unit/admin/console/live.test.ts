@@ -1,4 +1,5 @@
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { type LiveEnd, LiveStreams } from '../../../../src/admin/console/live.ts'
 import { openView, type OpenView } from '../../../support/events.ts'
@@ -7,29 +8,41 @@ import { until } from '../../../support/until.ts'
 type View = { readonly destination: string }
 
 /** Serves live views. The path of a request is what it shows. */
-async function serve({ ofHolder = 2, ofAll = 5, heartbeatMs = 60_000 } = {}) {
+async function serve({
+  ofHolder = 2,
+  ofShare = 5,
+  ofAll = 5,
+  heartbeatMs = 60_000,
+  everyMs = 50,
+} = {}) {
   const ended: LiveEnd[] = []
+  /** Destinations that nobody may see any more. */
+  const lost = new Set<string>()
+  const responses: ServerResponse[] = []
   const holders = new Set(['ann', 'ben', 'cid'])
   const streams = new LiveStreams<View>({
-    limits: { ofHolder, ofAll },
+    limits: { ofHolder, ofShare, ofAll },
+    stillSees: (_view, { destination = '' }) => !lost.has(destination),
     onEnded: (why) => ended.push(why),
     heartbeatMs,
-    everyMs: 50,
+    everyMs,
   })
   const server = createServer(({ url = '', headers }, response) => {
-    const holder = String(headers['holder'] ?? 'ann')
-    if (!streams.hasRoom(holder)) {
+    const who = { holder: String(headers['holder'] ?? 'ann'), share: headers['share']?.toString() }
+    if (!streams.hasRoom(who)) {
       response.writeHead(429).end()
       return
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    streams.open(response, {
+    responses.push(response)
+    const tell = streams.open(response, {
+      ...who,
       view: { destination: url.slice(1) },
       key: url,
-      holder,
-      isInForce: () => holders.has(holder),
+      isInForce: () => holders.has(who.holder),
       lastEventId: headers['last-event-id']?.toString(),
     })
+    if (headers['greeting'] !== undefined) tell('destination', { n: headers['greeting'] })
   })
   const port = await new Promise<number>((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve(Object(server.address()).port))
@@ -41,8 +54,11 @@ async function serve({ ofHolder = 2, ofAll = 5, heartbeatMs = 60_000 } = {}) {
   })
   return {
     streams,
+    port,
     ended,
     holders,
+    lost,
+    responses,
     open: (of: string, headers: Record<string, string> = {}): Promise<OpenView> =>
       openView(`http://127.0.0.1:${port}/${of}`, { headers }),
     send: (destination: string, data: object, { isPaced = false } = {}) =>
@@ -210,4 +226,104 @@ test('what several views show is written as JSON once', async () => {
   streams.send({ name: 'attempt', about: { destination: 'crm' }, shownTo: () => data })
   await until('both have it', () => views.every((view) => numbers(view).length === 1))
   expect(views.map(numbers)).toEqual([[1], [1]])
+})
+
+test('those who share a limit have no more together, and others still have room', async () => {
+  const { open } = await serve({ ofShare: 2 })
+  const statusOf = async (holder: string, share?: string): Promise<number> =>
+    (await open('crm', { holder, ...(share !== undefined && { share }) })).status
+  expect([await statusOf('ann', 'acme'), await statusOf('ben', 'acme'), await statusOf('cid', 'acme')]).toEqual([
+    200, 200, 429,
+  ])
+  expect([await statusOf('ann', 'globex'), await statusOf('cid')]).toEqual([200, 200])
+})
+
+test('a view that waits behind another on its connection takes no place, for as long as nobody can close it', async () => {
+  const { port, streams, responses, open } = await serve({ ofHolder: 9, ofAll: 9 })
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.resume()
+  socket.write('GET /crm HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5))
+  await until('all were asked for', () => responses.length === 5)
+  expect(streams.count).toBe(1)
+  socket.destroy()
+  await until('it is closed', () => streams.count === 0)
+  expect((await open('crm')).status).toBe(200)
+})
+
+test('who comes back is told what was missed, without what they may not see any more', async () => {
+  const { open, send, lost } = await serve()
+  const view = await open('crm')
+  send('crm', { n: 1 })
+  await until('it is told', () => numbers(view).length === 1)
+  const seen = view.events.at(-1)?.id ?? ''
+  send('crm', { n: 2 })
+  await until('it is told this too', () => numbers(view).length === 2)
+  lost.add('crm')
+  const again = await open('crm', { 'last-event-id': seen, holder: 'ben' })
+  send('crm', { n: 3 })
+  await until('it goes on', () => numbers(again).length > 0)
+  expect(numbers(again)).toEqual([3])
+})
+
+test('what was gathered before the server stops is for those whose session is in force', async () => {
+  // Nothing is sent before the end.
+  const { open, send, streams, holders } = await serve({ everyMs: 3_600_000 })
+  const [ended, other] = [await open('crm'), await open('crm', { holder: 'ben' })]
+  send('crm', { n: 1 })
+  holders.delete('ann')
+  streams.close()
+  await until('both are closed', () => ended.isClosed && other.isClosed)
+  expect([ended, other].map(numbers)).toEqual([[], [1]])
+  expect([ended, other].map(({ events }) => events.at(-1)?.data['reason'])).toEqual(['session', 'stopping'])
+})
+
+test('what one view is told at its beginning is told to no other, and is nothing to come back to', async () => {
+  const { open, send } = await serve()
+  const first = await open('crm')
+  const greeted = await open('crm', { holder: 'ben', greeting: 'hello' })
+  send('crm', { n: 1 })
+  await until('both are told', () => [first, greeted].every((view) => numbers(view).length === 1))
+  expect(first.events.map(({ name }) => name)).toEqual(['ready', 'attempt'])
+  expect(greeted.events.map(({ name, id }) => `${name}${id === '' ? ', no id' : ''}`)).toEqual([
+    'ready, no id',
+    'destination, no id',
+    'attempt',
+  ])
+})
+
+test('what waits for all views that do not read is never more than 16 MiB', async () => {
+  const views = 40
+  const { open, send, ended, responses } = await serve({ ofHolder: views, ofShare: views, ofAll: views })
+  const slow = await Promise.all(Array.from({ length: views }, () => open('crm')))
+  for (const view of slow) view.pause()
+  const text = 'x'.repeat(400_000)
+  let most = 0
+  await until(
+    'some are dropped',
+    () => {
+      const left = responses.filter(({ writableEnded }) => !writableEnded)
+      most = Math.max(
+        most,
+        left.reduce((sum, { writableLength }) => sum + writableLength, 0),
+      )
+      send('crm', { n: 1, text })
+      return ended.length > views / 4
+    },
+    { everyMs: 60 },
+  )
+  expect(most).toBeLessThanOrEqual(16 * 1_024 * 1_024)
+  expect(new Set(ended)).toEqual(new Set(['slow']))
+})
+
+test('the ids of a view say nothing of how much others are told', async () => {
+  const { open, send } = await serve()
+  const [crm, erp] = [await open('crm'), await open('erp', { holder: 'ben' })]
+  send('crm', { n: 1 })
+  for (let n = 0; n < 50; n++) send('erp', { n })
+  send('crm', { n: 2 })
+  await until('both are told', () => numbers(crm).length === 2 && numbers(erp).length === 50)
+  const ids = [crm, erp].map(({ events }) => events.slice(1).map(({ id }) => id.split('.')))
+  expect(ids[0]?.map(([, sequence]) => sequence)).toEqual(['1', '2'])
+  expect(ids[0]?.[0]?.[0]).not.toBe(ids[1]?.[0]?.[0])
 })
