@@ -61,8 +61,6 @@ export type AdminClientOptions = {
   /** Absent: the calls carry no token, such as in a page with a session's cookie. */
   readonly token?: string | undefined
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** Reads the JSON of an answer, in the place of `JSON.parse`. */
-  readonly parse?: ((text: string) => unknown) | undefined
 }
 
 export function createAdminClient(options: AdminClientOptions): AdminClient

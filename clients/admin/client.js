@@ -2,7 +2,7 @@
  * The client of the admin API, for browsers and Node. It needs no other file at run time. `client.d.ts` has its
  * types.
  */
-export function createAdminClient({ baseUrl, token, fetch = globalThis.fetch, parse = JSON.parse }) {
+export function createAdminClient({ baseUrl, token, fetch = globalThis.fetch }) {
   const base = baseUrl.replace(/\/+$/, '')
 
   async function call(method, path, { path: params = {}, query, body, signal, ...conditions } = {}) {
@@ -19,7 +19,7 @@ export function createAdminClient({ baseUrl, token, fetch = globalThis.fetch, pa
     })
     const text = await response.text()
     if (!response.ok) throw new AdminProblem(problemOf(response, text), response.headers.get('retry-after'))
-    return { data: text === '' ? undefined : parse(text), etag: response.headers.get('etag') }
+    return { data: text === '' ? undefined : JSON.parse(text), etag: response.headers.get('etag') }
   }
 
   async function* pages(method, path, options = {}) {

@@ -196,11 +196,7 @@ export class LiveStreams<View extends LiveSubject> {
    * Returns what a browser has missed that has seen an event before, and may still see. `undefined`: nobody
    * knows, because that was too long ago, or in another process.
    */
-  #missed(
-    group: Group<View>,
-    view: View,
-    lastEventId: string | undefined,
-  ): ReturnType<Group<View>['since']> {
+  #missed(group: Group<View>, view: View, lastEventId: string | undefined): ReturnType<Group<View>['since']> {
     if (lastEventId === undefined || lastEventId === '') return []
     const { stillSees = () => true } = this.#options
     return group.since(lastEventId)?.filter(({ about }) => about === 'nothing' || stillSees(view, about))

@@ -1,8 +1,7 @@
 import { createAdminClient } from '../../../clients/admin/client.js'
-import { parseText } from './json.ts'
 
 /**
  * The script is in the folder `console` of the API, whatever the prefix. The cookie of the session goes
  * along.
  */
-export const admin = createAdminClient({ baseUrl: new URL('..', import.meta.url).href, parse: parseText })
+export const admin = createAdminClient({ baseUrl: new URL('..', import.meta.url).href })

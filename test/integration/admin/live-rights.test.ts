@@ -27,7 +27,7 @@ function open(path: string, token: string, headers: Record<string, string> = {})
 /** Writes what a worker writes after a request that was refused with an answer. Returns the id of its message. */
 async function refuse(destination: string): Promise<string> {
   const messageId = `message-${++sent}`
-  const state = stateOf({ destination, messageId, verdict: 3, status: 400, answer: secret })
+  const state = stateOf({ destination, messageId, verdict: 3, status: 400, answer: Buffer.from(secret) })
   await produce(`${tenants.scene.prefix}attempts`, [{ key: '0', value: blockOf([state]), partition: 0 }])
   return messageId
 }
@@ -54,8 +54,7 @@ function giveContent(content: 'content' | 'no-content'): void {
 
 test('whoever may not see answers gets none, beside somebody with the same label who may', async () => {
   const scope = { label: 'tenant=acme' }
-  const make = (name: string, content: boolean) =>
-    tenants.token({ name, right: 'operate', scope, content })
+  const make = (name: string, content: boolean) => tenants.token({ name, right: 'operate', scope, content })
   const [seeing, blind] = [await make('seeing', true), await make('blind', false)]
   const views = [
     await open('', seeing),

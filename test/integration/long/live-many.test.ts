@@ -57,8 +57,11 @@ const countOpen = (): Promise<number> => tenants.admin.metric('sluice_admin_live
 
 test('of 300 sessions, 200 look, each at its own, and the others are told to come back', async () => {
   const { link } = Object(
-    (await tenants.call('POST', '/v1/links', { body: { name: 'acme', label: 'tenant=acme', rights: ['see'] } }))
-      .json,
+    (
+      await tenants.call('POST', '/v1/links', {
+        body: { name: 'acme', label: 'tenant=acme', rights: ['see'] },
+      })
+    ).json,
   )
   const secret = /#link=(\S+)$/.exec(String(link))?.[1] ?? ''
   const customers = await openAll(await signIn({ link: secret }, 100))

@@ -8,13 +8,7 @@ import { until } from '../../../support/until.ts'
 type View = { readonly destination: string }
 
 /** Serves live views. The path of a request is what it shows. */
-async function serve({
-  ofHolder = 2,
-  ofShare = 5,
-  ofAll = 5,
-  heartbeatMs = 60_000,
-  everyMs = 50,
-} = {}) {
+async function serve({ ofHolder = 2, ofShare = 5, ofAll = 5, heartbeatMs = 60_000, everyMs = 50 } = {}) {
   const ended: LiveEnd[] = []
   /** Destinations that nobody may see any more. */
   const lost = new Set<string>()
@@ -232,9 +226,11 @@ test('those who share a limit have no more together, and others still have room'
   const { open } = await serve({ ofShare: 2 })
   const statusOf = async (holder: string, share?: string): Promise<number> =>
     (await open('crm', { holder, ...(share !== undefined && { share }) })).status
-  expect([await statusOf('ann', 'acme'), await statusOf('ben', 'acme'), await statusOf('cid', 'acme')]).toEqual([
-    200, 200, 429,
-  ])
+  expect([
+    await statusOf('ann', 'acme'),
+    await statusOf('ben', 'acme'),
+    await statusOf('cid', 'acme'),
+  ]).toEqual([200, 200, 429])
   expect([await statusOf('ann', 'globex'), await statusOf('cid')]).toEqual([200, 200])
 })
 
