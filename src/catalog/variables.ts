@@ -1,7 +1,7 @@
 import type { Path } from './fault.ts'
 import { secretLoginFields } from './features/hook-login.ts'
 import type { Breach } from './hook-rules.ts'
-import { isRecord } from './plain-data.ts'
+import { childOf, isRecord } from './plain-data.ts'
 
 /**
  * Values for `${CATALOG_X}` in secrets, headers and URLs, by name. Variables whose names don't begin with
@@ -53,6 +53,33 @@ export function fillIn(
  */
 export function namesVariable(text: string): boolean {
   return /\$\{CATALOG_[A-Z0-9_]+\}/.test(text)
+}
+
+/**
+ * Returns the names of the variables in the value at a path, and in those that are checked together with it:
+ * a certificate with its key, and a secret with the next one.
+ */
+export function variablesAt(root: unknown, path: Path): readonly string[] {
+  const [list, , field, , ofHook] = path
+  const isSecret = list === 'destinations' && (field === 'sharedSecret' || field === 'nextSharedSecret')
+  const places = isSecret
+    ? [
+        [...path.slice(0, 2), 'sharedSecret'],
+        [...path.slice(0, 2), 'nextSharedSecret'],
+      ]
+    : [ofHook === 'tls' ? path.slice(0, 5) : path]
+  const names = new Set<string>()
+  // The whole of an entry, or of the catalog, is no value of a variable.
+  if (path.length > 2) for (const place of places) collect(place.reduce<unknown>(childOf, root), 0)
+  return [...names]
+
+  function collect(value: unknown, depth: number): void {
+    if (typeof value === 'string') {
+      for (const [, escape, name = ''] of value.matchAll(/(\$?)\$\{(CATALOG_[A-Z0-9_]+)\}/g))
+        if (escape === '') names.add(name)
+    } else if (depth < maxDepth && (Array.isArray(value) || isRecord(value)))
+      for (const item of Object.values(value)) collect(item, depth + 1)
+  }
 }
 
 const breach: Breach = {

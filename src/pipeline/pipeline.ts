@@ -1,7 +1,7 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import { SickLoad, usualSickLoad } from '../delivery/lanes/sick-load.ts'
-import { createEndpoints } from '../delivery/endpoint.ts'
+import { createEndpoints, type Endpoint } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
 import { Logins } from '../delivery/login/logins.ts'
 import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
@@ -204,13 +204,15 @@ class DeliveryPipeline implements Pipeline {
     return { inFlight: laneCapOf(endpoint), perSecond: rate?.perSecond, perRequest }
   }
 
-  *lowered(): Generator<string> {
+  lowered(): readonly string[] {
     const nowMs = performance.now()
-    for (const definition of this.#options.catalog().destinations.values()) {
-      const hooks = this.#endpoints.known(definition)?.hooks
-      if (hooks?.some(({ load }) => load.isLowered(nowMs, loweredIfSentWithinMs)) === true)
-        yield definition.id
-    }
+    return this.#endpoints.lowered
+      .those(
+        (endpoint) =>
+          this.#isInForce(endpoint) &&
+          endpoint.hooks.some(({ load }) => load.isLowered(nowMs, loweredIfSentWithinMs)),
+      )
+      .map(({ definition }) => definition.id)
   }
 
   get paced(): Pipeline['paced'] {
@@ -219,12 +221,18 @@ class DeliveryPipeline implements Pipeline {
 
   openHooks(): readonly OpenHook[] {
     const nowMs = performance.now()
-    return [...this.#options.catalog().destinations.values()].flatMap((definition) =>
-      (this.#endpoints.known(definition)?.hooks ?? []).flatMap(({ id, breaker }) => {
+    const openOf = ({ definition, hooks }: Endpoint): readonly OpenHook[] =>
+      hooks.flatMap(({ id, breaker }) => {
         const openForMs = breaker.openForMs(nowMs, openIfSentWithinMs)
         return openForMs > 0 ? [{ destinationId: definition.id, hookId: id, openForMs }] : []
-      }),
-    )
+      })
+    return this.#endpoints.open
+      .those((endpoint) => this.#isInForce(endpoint) && openOf(endpoint).length > 0)
+      .flatMap(openOf)
+  }
+
+  #isInForce({ definition }: Endpoint): boolean {
+    return this.#options.catalog().destinations.get(definition.id) === definition
   }
 
   accept(record: HeldRecord, content: RecordContent): void {

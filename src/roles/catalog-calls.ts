@@ -228,6 +228,7 @@ export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): Adm
     case 'faulty':
       return problem('faulty', detail)
     case 'busy':
+    case 'full':
       return problem('unavailable', detail)
     case 'ended':
       return problem('no_token', detail)

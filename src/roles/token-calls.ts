@@ -192,7 +192,7 @@ function endOf(given: unknown, makerEndsAtMs: number | undefined): number | unde
 }
 
 function refusedChange(answer: Parameters<typeof refusalText>[0]): AdminAnswer {
-  return answer.kind === 'busy'
+  return answer.kind === 'busy' || answer.kind === 'full'
     ? problem('unavailable', refusalText(answer))
     : problem('conflict', 'The topic of the catalog can not be changed now: its log lines say why.')
 }

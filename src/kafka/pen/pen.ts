@@ -41,6 +41,14 @@ export class NotWrittenError extends Error {
     return this.errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION
   }
 
+  /** True if this program may not write with the transactional id, or to a topic of the transaction. */
+  get lacksRight(): boolean {
+    return (
+      this.errorCode === errorCodes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED ||
+      this.errorCode === errorCodes.TOPIC_AUTHORIZATION_FAILED
+    )
+  }
+
   constructor(message: string, { isFenced, isLate, errorCode, cause }: NotWrittenOptions = {}) {
     super(message, { cause })
     this.isFenced = isFenced ?? false
