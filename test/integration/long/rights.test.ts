@@ -102,7 +102,7 @@ test('a change of the catalog without the right to its transactional id is refus
     groupId: config.kafka.groupId,
     withSettings: true,
   })
-  const [pen] = all.filter(({ resource }) => resource === 'TransactionalId')
+  const pen = all.find(({ resource }) => resource === 'TransactionalId')
   if (pen === undefined) throw new Error('the admin API needs no right to change the catalog')
   await kafka.allow(
     'admin',
