@@ -89,31 +89,37 @@ const breach: Breach = {
 }
 
 /**
- * A text of a catalog is no deeper than this. Faulty data may be deeper, and even contain itself (YAML's
- * aliases).
+ * A text of a catalog is no deeper than this: mappings are the deepest (`mappingLimits.depth`). Faulty data
+ * may be deeper.
  */
-const maxDepth = 8
+const maxDepth = 40
 
 /**
- * Finds the variables in places where none is filled in. Sluice would use such a text literally, for example
- * as a write key that everybody can guess. `root` need not be valid by the schema.
+ * Finds the variables in places where none is filled in, also in the names that a mapping gives. Sluice would
+ * use such a text literally, for example as a write key that everybody can guess. `root` need not be valid by
+ * the schema, and may contain itself (YAML's aliases).
  */
 export function literalVariables(root: unknown): readonly (readonly [Path, Breach])[] {
   const found: (readonly [Path, Breach])[] = []
   const path: (string | number)[] = []
+  const around = new Set<unknown>()
   visit(root)
   return found
 
   function visit(value: unknown): void {
     if (typeof value === 'string') {
       if (namesVariable(value) && !isFilledIn(path)) found.push([[...path], breach])
-    } else if (path.length < maxDepth && (Array.isArray(value) || isRecord(value))) {
-      for (const [step, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
-        path.push(step)
-        visit(item)
-        path.pop()
-      }
+      return
     }
+    if (path.length >= maxDepth || around.has(value) || !(Array.isArray(value) || isRecord(value))) return
+    around.add(value)
+    for (const [step, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+      path.push(step)
+      if (path[2] === 'mappings' && namesVariable(String(step))) found.push([[...path], breach])
+      visit(item)
+      path.pop()
+    }
+    around.delete(value)
   }
 }
 

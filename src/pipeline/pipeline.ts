@@ -45,6 +45,8 @@ const openIfSentWithinMs = 65 * 60_000
 
 /** What the rules of one destination may take of each second by default, in milliseconds. */
 const usualRuleMs = 100
+/** What the rules of all destinations together may take of each second, in milliseconds. */
+const allRulesMs = 500
 
 /** What waits in its lane for less than this, in milliseconds, doesn't count as waiting. */
 const waitsAfterMs = 1_000
@@ -367,6 +369,7 @@ class DeliveryPipeline implements Pipeline {
 function ruleTimeOf({ maxRuleMs = usualRuleMs, observer }: PipelineOptions): RuleTime {
   return new RuleTime({
     mostMs: maxRuleMs,
+    mostOfAllMs: Math.max(maxRuleMs, allRulesMs),
     onOver: (destinationId) => observer.rulesTooLong?.(destinationId),
     monotonicMs: () => performance.now(),
   })
