@@ -126,8 +126,8 @@ export class LiveStreams<View extends LiveSubject> {
     response: ServerResponse,
     { view, key, holder, share, isInForce, lastEventId }: LiveOrder<View>,
   ): (name: string, data: object) => void {
-    // Behind an earlier answer of its connection, a view would be sent nothing, and nobody would learn that it
-    // was closed.
+    // Behind an earlier answer of its connection, a view would be sent nothing, and nobody would learn that
+    // it was closed.
     if (response.socket?.destroyed !== false) {
       response.end()
       return () => undefined

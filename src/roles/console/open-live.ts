@@ -38,7 +38,9 @@ export type LiveOptions = {
 /** What a live view shows. */
 type View = LiveSubject & Pick<Token, 'seesContent' | 'grants' | 'scope'>
 
-/** Which share of all live views those may have who share their limits, such as the customers of one label. */
+/**
+ * Which share of all live views those may have who share their limits, such as the customers of one label.
+ */
 const mostOfShare = 0.25
 const lookEveryMs = 2_000
 /** How long the delivery log is still followed after the last view was closed, in milliseconds. */
