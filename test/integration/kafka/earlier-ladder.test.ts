@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { newIds, setScene } from '../../e2e/scene.ts'
 import { startCountingReceiver } from '../../support/counting-receiver.ts'
+import { createTopic } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { applyTopics, startSluice } from '../../support/worker-process.ts'
 
@@ -26,9 +27,12 @@ test('the retry topic of an earlier ladder is consumed until it is empty', async
   await receiver.behave('/hook', {})
   const changed = { ...scene.variables, SLUICE_RETRY_LADDER: '1s', SLUICE_RETRY_THEN: '1s' }
   await applyTopics(changed)
+  // Somebody else's, as it seems.
+  await createTopic(`${scene.prefix}retry.soon`)
   const after = await startSluice(changed)
   await until('all have arrived', async () => (await receiver.count('/hook')).delivered === ids.length)
   await until('all is committed', async () => (await scene.lag()) === 0)
+  expect(after.log.map(({ msg }) => msg)).toContain('a retry topic has no wait in its name, and is not read')
   expect(await after.metric('sluice_records_total', { topic: 'retry.5s' })).toBe(ids.length)
   await after.terminate()
   scene.close()

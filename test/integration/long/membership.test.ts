@@ -261,6 +261,18 @@ test('a member that the group does not know any more is told so, and joins anew'
   expect(member.membership.identity?.memberId).not.toBe(before?.memberId)
 })
 
+test('a member that can not reach the coordinator says so, and stays in the group', async () => {
+  const member = await join()
+  const before = member.membership.identity
+  Object.assign(member.coordinator, { ask: () => Promise.reject(new Error('the connection was closed')) })
+  const line = 'the group coordinator could not be reached, trying again'
+  await until('it is told', () => member.said.some(({ message }) => message === line))
+  Reflect.deleteProperty(member.coordinator, 'ask')
+  const { members } = await member.coordinator.ask(describeGroup(groupId))
+  expect(members).toHaveLength(1)
+  expect(member.membership.identity).toBe(before)
+})
+
 test('a member that was killed is out of the group a session later, and commits go on meanwhile', async () => {
   const one = await join({ sessionTimeoutMs: 6_000 })
   const two = await join({ sessionTimeoutMs: 6_000 })

@@ -34,24 +34,19 @@ export type Owner = {
 
 export type QueueTopics = { readonly topic: string; readonly marksTopic: string }
 
-export type OwnerSettings = { readonly maxAgeMs?: number; readonly unit?: number }
+export type OwnerSettings = {
+  readonly maxAgeMs?: number
+  readonly unit?: number
+  readonly log?: UnitQueueOptions['log']
+}
 
-/** Begins a tenure. `found` is what the commit of the previous owner says. */
-export async function openOwner(
-  { reader, producer }: Pick<UnitQueueOptions, 'reader' | 'producer'>,
-  of: QueueTopics,
-  found: Partial<QueuePartition['found']> = {},
-  { maxAgeMs = Infinity, unit = 0 }: OwnerSettings = {},
-): Promise<Owner> {
-  let [lent, committedOffset] = [0, 0]
-  const taken: Owner['taken'][number][] = []
-  const expired: Owner['taken'][number][] = []
-  const dropped: Owner['taken'][number][] = []
-  const lost: number[] = []
-  const truncatedAt: number[] = []
-  const otherFrom: number[] = []
-  const owners = new Owners()
-  const partition: QueuePartition = {
+/** Returns a partition of the topic `waiting` that is assigned to this owner. */
+export function partitionOf(
+  found: Partial<QueuePartition['found']>,
+  calls: Pick<QueuePartition, 'lend' | 'giveBack' | 'isOtherFrom' | 'isOtherLog'>,
+): QueuePartition {
+  let committedOffset = 0
+  return {
     found: { offset: -1, isForeign: false, topicId: undefined, otherFrom: Infinity, ...found },
     isBegun: true,
     isLost: false,
@@ -60,12 +55,32 @@ export async function openOwner(
     get committedOffset() {
       return committedOffset
     },
+    moveTo: (offset) => void (committedOffset = Math.max(committedOffset, offset)),
+    ...calls,
+  }
+}
+
+/** Begins a tenure. `found` is what the commit of the previous owner says. */
+export async function openOwner(
+  { reader, producer }: Pick<UnitQueueOptions, 'reader' | 'producer'>,
+  of: QueueTopics,
+  found: Partial<QueuePartition['found']> = {},
+  { maxAgeMs = Infinity, unit = 0, log = quietLog }: OwnerSettings = {},
+): Promise<Owner> {
+  let lent = 0
+  const taken: Owner['taken'][number][] = []
+  const expired: Owner['taken'][number][] = []
+  const dropped: Owner['taken'][number][] = []
+  const lost: number[] = []
+  const truncatedAt: number[] = []
+  const otherFrom: number[] = []
+  const owners = new Owners()
+  const partition = partitionOf(found, {
     lend: () => void lent++,
     giveBack: () => void lent--,
-    moveTo: (offset) => void (committedOffset = Math.max(committedOffset, offset)),
     isOtherFrom: (from) => void otherFrom.push(from),
     isOtherLog: ({ at }) => void truncatedAt.push(at),
-  }
+  })
   const queue = new UnitQueue({
     ...of,
     unit,
@@ -80,7 +95,7 @@ export async function openOwner(
     maxAgeMs: () => maxAgeMs,
     onWaiting: () => undefined,
     onLost: (count) => lost.push(count),
-    log: quietLog,
+    log,
   })
   await queue.load()
   async function next(destinationId: string, queueClass: QueueClass = 'fresh'): Promise<string> {
