@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmark.ts'
 import { runBatchesBenchmark } from './batches/benchmark.ts'
 import { type BurstSettings, runBurstBenchmark } from './burst/benchmark.ts'
-import { runCatalogBenchmark } from './catalog/benchmark.ts'
+import { type CatalogSettings, runCatalogBenchmark } from './catalog/benchmark.ts'
 import { runConditionsBenchmark } from './conditions/benchmark.ts'
 import { runConnectionsBenchmark } from './connections/benchmark.ts'
 import { runConsoleBenchmark } from './console/benchmark.ts'
@@ -35,6 +35,7 @@ type Benchmark = {
     settings: Settings &
       AudienceSettings &
       BurstSettings &
+      CatalogSettings &
       GroupSettings &
       LogSettings &
       ParkedSettings &
@@ -212,7 +213,7 @@ const usage = [
   '                    burst: how many wait, in the rows resume, million, lanes and recall (default 200000, 1000000, 1000000,',
   '                    100000)',
   '  --only NAME,…      burst: these rows alone (such as rate_drain_ratio, learned, resume, million, lanes, recall);',
-  '                    a wrong name lists all',
+  '                    catalog: these parts alone (load, live, alone, import, traffic); a wrong name lists all',
   '  --processes N     worker: also measures a worker, and undici alone, in N processes',
   '  --seconds N       isolation, flood, destinations, gateway (single calls), peers, idle, refusals: how long a run is',
   '                    measured (default 60, 60, 30, 30, 30, 20, 12)',

@@ -106,8 +106,10 @@ such a variable must begin with \`CATALOG_\`. \`$\${\` stands for \`\${\`. In al
 
 A variable can be a file in the folder \`catalog.variablesFolder\`. The file has the name of the variable, and the line
 break at its end doesn't count. Kubernetes mounts a Secret as such a folder. A change of a file takes effect as an edit
-of the catalog does, without a restart. If a file is missing or empty, Sluice names it in the log, and keeps the earlier
-version.
+of the catalog does, without a restart. If a file is missing or empty, or its value has a
+fault, such as half a certificate, the variable keeps its former value. All other edits take effect. Sluice names the
+destination and the fault in the log, and uses the new value once it is mended ([decision
+165](decisions/165-a-faulty-variable-stays-as-it-was.md)). A certificate may come before its key.
 
 A variable can also come from the environment. A process reads the environment only when it starts, so restart it
 before the catalog names a new variable of the environment.

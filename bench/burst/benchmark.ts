@@ -1,4 +1,4 @@
-import { BenchmarkFailure } from '../support/failure.ts'
+import { chosenRows } from '../support/chosen-rows.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { openStage, type Stage } from '../support/stage.ts'
@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
  * loss would need.
  */
 export async function runBurstBenchmark(settings: BurstSettings): Promise<BenchmarkResult> {
-  const chosen = chosenRows(settings.only)
+  const chosen = chosenRows(rows, settings.only)
   const stage = await openStage({ destinations: 1, profileDir: settings.profileDir, report: say })
   const figures: Figures = {}
   const details: Figures = {}
@@ -83,17 +83,6 @@ export async function runBurstBenchmark(settings: BurstSettings): Promise<Benchm
   ])
   const table = ['', ...rounded.map(([name, value]) => rowOf(name, [String(value)]))].join('\n')
   return { table, figures: { ...Object.fromEntries(rounded), bursts: details, node: process.version } }
-}
-
-function chosenRows(only: string | undefined): readonly Row[] {
-  if (only === undefined) return rows
-  return only.split(',').map((name) => {
-    const found = rows.find((row) => row.name === name)
-    if (found !== undefined) return found
-    throw new BenchmarkFailure(
-      `the benchmark has no row ${name}. It has ${rows.map((row) => row.name).join(', ')}`,
-    )
-  })
 }
 
 function burst(name: string, settings: Partial<Burst> & Pick<Burst, 'count' | 'idealS'>): Burst {

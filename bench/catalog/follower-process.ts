@@ -2,20 +2,23 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { BenchmarkFailure } from '../support/failure.ts'
+import type { Blocked } from './blocks.ts'
 
 export type FollowerCommand = { readonly kind: 'blocked' }
 export type FollowerNews =
   | { readonly kind: 'ready' }
   | { readonly kind: 'version'; readonly version: string }
-  /** The longest time for which the event loop was blocked, and what the catalog has. */
-  | { readonly kind: 'blocked'; readonly ms: number; readonly destinations: number }
+  | (BlockedFollower & { readonly kind: 'blocked' })
+
+/** The longest blocks of the event loop, and how many destinations the catalog has. */
+type BlockedFollower = Blocked & { readonly destinations: number }
 
 /** A process that follows the catalog. It ends with this process. */
 export type Follower = {
   /** The number of the last change that it uses, from the version `r…`. */
   readonly revision: number
   /** Asks for the longest block since the last call. */
-  blocked(): Promise<{ readonly ms: number; readonly destinations: number }>
+  blocked(): Promise<BlockedFollower>
   stop(): Promise<void>
 }
 
@@ -28,7 +31,7 @@ export async function startFollower(
   const child = fork(script, [JSON.stringify(variables)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const exited = once(child, 'exit')
   const ready = Promise.withResolvers<void>()
-  let blocked = Promise.withResolvers<{ ms: number; destinations: number }>()
+  let blocked = Promise.withResolvers<BlockedFollower>()
   let revision = 0
   child.on('message', (news: FollowerNews) => {
     if (news.kind === 'ready') ready.resolve()

@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import process from 'node:process'
 import { pino } from 'pino'
 import { withChangedSince } from '../../src/catalog/auto-pause.ts'
@@ -13,6 +12,7 @@ import {
   tuneGarbageCollector,
 } from '../../src/roles/start/garbage-collector.ts'
 import { createWorkerMetrics } from '../../src/telemetry/worker-metrics.ts'
+import { Blocks } from './blocks.ts'
 import type { FollowerCommand, FollowerNews } from './follower-process.ts'
 
 /**
@@ -30,7 +30,6 @@ if (!config.ok) throw new Error(config.message)
 holdYoungRoom()
 tuneGarbageCollector()
 growYoungRoomWhenBusy()
-const delays = monitorEventLoopDelay({ resolution: 1 })
 const log = pino({ level: 'info' }, pino.destination({ dest: '/dev/null', sync: false }))
 const metrics = createWorkerMetrics({ perDestination: false })
 const counts = 'destinations'
@@ -43,11 +42,10 @@ catalog.onChange((read: Catalog, before: Catalog) => {
   tell({ kind: 'version', version: read.version })
 })
 catalog.inForce()
-delays.enable()
+const blocks = new Blocks()
 tell({ kind: 'ready' })
 process.on('message', (command: FollowerCommand) => {
   if (command.kind !== 'blocked') return
-  tell({ kind: 'blocked', ms: delays.max / 1e6, destinations: catalog.current().destinations.size })
-  delays.reset()
+  tell({ kind: 'blocked', ...blocks.take(), destinations: catalog.current().destinations.size })
 })
 process.on('disconnect', () => void catalog.stop().then(() => process.exit()))

@@ -296,7 +296,7 @@ export interface paths {
         put?: never;
         /**
          * Try a filter and mappings on messages
-         * @description Says for each message of the request what a destination with this filter and these mappings would do with it. Nothing is sent or stored, and Kafka is not needed. A filter or a mapping with a fault is answered with 422, which names the fault. Needs the right `read`. A token with a scope may use it.
+         * @description Says for each message of the request what a destination with this filter and these mappings would do with it. Nothing is sent or stored, and Kafka is not needed. A filter or a mapping with a fault is answered with 422, which names the fault, and so is one that takes more than two seconds for all messages. Needs the right `read`. A token with a scope may use it.
          */
         post: operations["preview"];
         delete?: never;
@@ -2330,8 +2330,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The change has faults */
-        Faulty: {
+        /** @description The answer is too large; or: The change has faults */
+        AnswerTooLargeOrFaulty: {
             headers: {
                 [name: string]: unknown;
             };
@@ -2359,6 +2359,15 @@ export interface components {
         };
         /** @description A condition is needed */
         NoCondition: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The change has faults */
+        Faulty: {
             headers: {
                 [name: string]: unknown;
             };
@@ -2435,10 +2444,11 @@ export type ResponseOtherRequest = components['responses']['OtherRequest'];
 export type ResponseNotFound = components['responses']['NotFound'];
 export type ResponseUnavailableOrLogUnavailable = components['responses']['UnavailableOrLogUnavailable'];
 export type ResponseAnswerTooLarge = components['responses']['AnswerTooLarge'];
-export type ResponseFaulty = components['responses']['Faulty'];
+export type ResponseAnswerTooLargeOrFaulty = components['responses']['AnswerTooLargeOrFaulty'];
 export type ResponseOutdated = components['responses']['Outdated'];
 export type ResponseFaultyOrOtherRequest = components['responses']['FaultyOrOtherRequest'];
 export type ResponseNoCondition = components['responses']['NoCondition'];
+export type ResponseFaulty = components['responses']['Faulty'];
 export type $defs = Record<string, never>;
 export interface operations {
     health: {
@@ -3745,7 +3755,7 @@ export interface operations {
             408: components["responses"]["TooSlow"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
-            422: components["responses"]["Faulty"];
+            422: components["responses"]["AnswerTooLargeOrFaulty"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];
@@ -3837,7 +3847,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnknownType"];
-            422: components["responses"]["Faulty"];
+            422: components["responses"]["AnswerTooLargeOrFaulty"];
             429: components["responses"]["Busy"];
             431: components["responses"]["HeadTooLarge"];
             500: components["responses"]["Internal"];

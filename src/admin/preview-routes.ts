@@ -114,7 +114,7 @@ export const previewRoutes: readonly AdminRoute[] = [
     scope: 'token',
     summary: 'Try a filter and mappings on messages',
     description:
-      'Says for each message of the request what a destination with this filter and these mappings would do with it. Nothing is sent or stored, and Kafka is not needed. A filter or a mapping with a fault is answered with 422, which names the fault.',
+      'Says for each message of the request what a destination with this filter and these mappings would do with it. Nothing is sent or stored, and Kafka is not needed. A filter or a mapping with a fault is answered with 422, which names the fault, and so is one that takes more than two seconds for all messages.',
     body: {
       schema: {
         type: 'object',
@@ -147,7 +147,7 @@ export const previewRoutes: readonly AdminRoute[] = [
     },
     status: 200,
     answer,
-    problems: ['faulty'],
+    problems: ['answer_too_large', 'busy', 'faulty'],
   },
   {
     call: 'preview_source',
@@ -184,6 +184,6 @@ export const previewRoutes: readonly AdminRoute[] = [
     },
     status: 200,
     answer,
-    problems: ['not_found', 'conflict', 'busy', 'faulty'],
+    problems: ['not_found', 'conflict', 'answer_too_large', 'busy', 'faulty'],
   },
 ]

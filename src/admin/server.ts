@@ -89,7 +89,7 @@ const tooDeep = `Send a body with at most ${maxBodyDepth} levels of nested objec
  * The limit on an answer. The calls themselves limit their answers to about 3 MB, except where somebody asks
  * for the counts of very many minutes.
  */
-const maxAnswerCharacters = 8 * 1_024 * 1_024
+export const maxAnswerCharacters = 8 * 1_024 * 1_024
 const lookEveryMs = 1_000
 /** How long a client may take to read the answer to a request that can't be parsed, in milliseconds. */
 const closeAfterMs = 1_000

@@ -89,6 +89,8 @@ export type ChangeAnswer =
   | { readonly ok: false; readonly kind: 'ended' }
   /** Other processes write all the time. */
   | { readonly ok: false; readonly kind: 'busy' }
+  /** So many changes wait in this process that no more are taken. Nothing was changed. */
+  | { readonly ok: false; readonly kind: 'full' }
   /** The topic has lost records. */
   | { readonly ok: false; readonly kind: 'damaged'; readonly problem: string }
   /** Something is wrong with the topic that would lose changes, or this change. */
@@ -122,6 +124,11 @@ const doubtful =
 
 /** The most changes in one transaction. */
 const mostAtOnce = 100
+/**
+ * While changes with this many objects wait, no more are taken: about half a minute of work. So a Kafka that
+ * doesn't answer, and clients that don't wait for answers, don't fill the memory.
+ */
+export const mostWaitingObjects = 20_000
 /** How long a transaction may take for each of its objects, and at most, in milliseconds. */
 const transactionMs = { each: 1, most: 15 * 60_000 } as const
 /** By this factor, a transaction gets more time if Kafka has ended the last one because it took too long. */
@@ -138,6 +145,8 @@ export class CatalogDesk {
   readonly #options: DeskOptions
   readonly #log: CatalogLog
   #waiting: Waiting[] = []
+  /** How many objects the changes name that have no answer yet. */
+  #unanswered = 0
   /** How long a transaction may take with the pen that is held, in milliseconds. */
   #transactionMs: number = usualTransactionMs
   /** The changes whose commit may have had no answer, by their ids, and what was read of them. */
@@ -156,11 +165,19 @@ export class CatalogDesk {
   }
 
   /** Makes a change. Rejects if Kafka doesn't answer, and then says whether the change may have been made. */
-  change(change: Change): Promise<ChangeAnswer> {
-    const { promise, resolve, reject } = Promise.withResolvers<ChangeAnswer>()
-    this.#waiting.push({ ...change, resolve, reject })
-    this.#turns.run().catch(() => undefined)
-    return promise
+  async change(change: Change): Promise<ChangeAnswer> {
+    // A change that is larger than what may wait is taken if nothing waits.
+    if (this.#unanswered >= mostWaitingObjects) return { ok: false, kind: 'full' }
+    const objects = change.edits.length
+    this.#unanswered += objects
+    try {
+      const { promise, resolve, reject } = Promise.withResolvers<ChangeAnswer>()
+      this.#waiting.push({ ...change, resolve, reject })
+      this.#turns.run().catch(() => undefined)
+      return await promise
+    } finally {
+      this.#unanswered -= objects
+    }
   }
 
   async close(): Promise<void> {

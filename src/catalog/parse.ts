@@ -17,7 +17,7 @@ import { readHookUrl } from './hook-url.ts'
 import { looksLikeJson, readJson } from './json.ts'
 import { checkRules, type FaultSink } from './rules.ts'
 import type { CatalogDefinition } from './catalog-schema.ts'
-import { fillIn, type Variables } from './variables.ts'
+import { fillIn, type Variables, variablesAt } from './variables.ts'
 import { readYaml, type YamlText } from './yaml.ts'
 
 export type ParsedCatalog =
@@ -26,28 +26,45 @@ export type ParsedCatalog =
       catalog: Catalog
       /** The numbers of entries that the text says it has. It has as many. */
       expected?: ExpectedCounts | undefined
+      /** The faults of values of variables that keep their former values. */
+      kept?: readonly Fault[] | undefined
+      /** The values with which the catalog was made, if some variables keep their former ones. */
+      variables?: Variables | undefined
     }
-  | { ok: false; faults: readonly Fault[] }
+  | {
+      ok: false
+      /** Without those of `kept`. */
+      faults: readonly Fault[]
+      kept?: readonly Fault[] | undefined
+    }
+
+type Refused = Extract<ParsedCatalog, { ok: false }>
+
+export type ParseOptions = {
+  /** The file name that faults get. */
+  readonly file: string
+  /** The values of variables such as `${CATALOG_X}`. */
+  readonly variables?: Variables
+  /**
+   * The values with which a catalog is in force. A variable that has changed since, and whose value has a
+   * fault now, keeps the former value, so that it keeps back no other edit. `undefined`: there are none.
+   */
+  readonly formerVariables?: Variables | undefined
+  /**
+   * Address ranges that are allowed for hooks although they aren't public. A process that delivers must pass
+   * them. If they are absent, no address is checked.
+   */
+  readonly allowAddresses?: readonly string[] | undefined
+}
 
 /**
  * Parses the text of a catalog, YAML or JSON. Returns the catalog, or its faults. If the text has a syntax
  * error, only syntax errors are returned, because there is no data to check. Otherwise the first 1,000 faults
  * are returned. Each fault has its line and column. In a JSON text of more than 2 Mi characters, a fault of
  * the data has only its path. The faults quote no URL, secret or header value. Never throws.
- *
- * `file` is the file name that the faults get. `variables` are the values of variables such as
- * `${CATALOG_X}`. `allowAddresses` are address ranges that are allowed for hooks although they aren't public.
- * A process that delivers must pass `allowAddresses`. If it is absent, no address is checked.
  */
-export function parseCatalog(
-  text: string,
-  {
-    file,
-    variables = {},
-    allowAddresses,
-  }: { file: string; variables?: Variables; allowAddresses?: readonly string[] | undefined },
-): ParsedCatalog {
-  const options = { file, variables, allowAddresses }
+export function parseCatalog(text: string, options: ParseOptions): ParsedCatalog {
+  const { file } = options
   if (looksLikeJson(text)) {
     const read = readJson(text)
     const parsed = parseRead(read, text, options)
@@ -83,19 +100,9 @@ export function readUncheckedCatalog(
  */
 export function parseCatalogData(
   value: unknown,
-  {
-    file,
-    version,
-    variables = {},
-    allowAddresses,
-  }: {
-    file: string
-    version: string
-    variables?: Variables
-    allowAddresses?: readonly string[] | undefined
-  },
+  options: ParseOptions & { readonly version: string },
 ): ParsedCatalog {
-  return checkAndBuild(value, new FaultList(file, value, undefined), { version, variables, allowAddresses })
+  return checkAndBuild(value, () => new FaultList(options.file, value, undefined), options)
 }
 
 const maxYaml = 16 * 1024 * 1024
@@ -105,19 +112,13 @@ const maxInBraces = 2 * 1024 * 1024
 type ReadText = { ok: true; value: unknown; place?: YamlText['place'] } | ReturnType<typeof readJson>
 
 /** Checks the result of reading a catalog's text. Returns the catalog, or all faults of the text. */
-function parseRead(
-  read: ReadText,
-  text: string,
-  {
-    file,
-    variables,
-    allowAddresses,
-  }: { file: string; variables: Variables; allowAddresses: readonly string[] | undefined },
-): ParsedCatalog {
+function parseRead(read: ReadText, text: string, options: ParseOptions): ParsedCatalog {
+  const { file } = options
   if (!read.ok) return { ok: false, faults: read.faults.map((fault) => ({ file, path: '', ...fault })) }
 
-  const faults = new FaultList(file, read.value, 'place' in read ? read.place : undefined)
+  const newFaults = (): FaultList => new FaultList(file, read.value, 'place' in read ? read.place : undefined)
   if (isEmptyDocument(read.value)) {
+    const faults = newFaults()
     faults.add([], {
       problem: 'the catalog is empty',
       advice: 'write sources: [] and destinations: [] at least, or restore the file if it was cut off',
@@ -125,26 +126,44 @@ function parseRead(
     return { ok: false, faults: faults.sorted() }
   }
   const version = createHash('sha256').update(text).digest('hex').slice(0, 12)
-  return checkAndBuild(read.value, faults, { version, variables, allowAddresses })
+  return checkAndBuild(read.value, newFaults, { ...options, version })
 }
 
 function checkAndBuild(
   value: unknown,
-  faults: FaultList,
+  newFaults: () => FaultList,
   {
     version,
-    variables,
+    variables: given = {},
+    formerVariables = given,
     allowAddresses,
-  }: { version: string; variables: Variables; allowAddresses: readonly string[] | undefined },
+  }: ParseOptions & { readonly version: string },
 ): ParsedCatalog {
   const shape = checkDefinition(value)
-  if (!shape.ok) for (const fault of shape.faults) faults.add(fault.path, fault, fault.of)
-
   const policy = allowAddresses && createAddressPolicy(allowAddresses)
-  checkRules(value, faults, variables, policy)
-  if (!shape.ok || !faults.isEmpty) return { ok: false, faults: faults.sorted() }
-  const { definition } = shape
-  return { ok: true, catalog: build(definition, variables, version), expected: definition.expect }
+  const kept: Fault[] = []
+  for (let variables = given; ;) {
+    const faults = newFaults()
+    if (!shape.ok) for (const fault of shape.faults) faults.add(fault.path, fault, fault.of)
+    checkRules(value, faults, variables, policy)
+    const back = faults.setBack(variables, formerVariables)
+    if (back === undefined) {
+      if (!shape.ok || !faults.isEmpty) return { ok: false, ...refused(faults.sorted(), kept) }
+      const { definition } = shape
+      const catalog = build(definition, variables, version)
+      const more = kept.length === 0 ? {} : { kept, variables }
+      return { ok: true, catalog, expected: definition.expect, ...more }
+    }
+    kept.push(...back.faults)
+    variables = back.variables
+  }
+}
+
+/** A fault that a former value of a variable has not mended is told once. */
+function refused(faults: readonly Fault[], kept: readonly Fault[]): Pick<Refused, 'faults' | 'kept'> {
+  const places = new Set(faults.map(({ path }) => path))
+  const others = kept.filter(({ path }) => !places.has(path))
+  return others.length === 0 ? { faults } : { faults, kept: others }
 }
 
 /** Builds the catalog from a definition that has no faults. */
@@ -285,6 +304,8 @@ class FaultList implements FaultSink {
   readonly #faults: Fault[] = []
   #count = 0
   readonly #paths = new Set<string>()
+  /** The variables of the values that have the faults. */
+  readonly #variables = new Map<Fault, readonly string[]>()
 
   constructor(file: string, root: unknown, place: YamlText['place'] | undefined) {
     this.#file = file
@@ -304,7 +325,34 @@ class FaultList implements FaultSink {
     this.#paths.add(formatted)
     const id = idAt(this.#root, path)
     const place = { file: this.#file, line, column, path: formatted, ...(id !== undefined && { id }) }
-    this.#faults.push({ ...place, problem, advice, ...(lacking.variable !== undefined && lacking) })
+    const fault = { ...place, problem, advice, ...(lacking.variable !== undefined && lacking) }
+    this.#faults.push(fault)
+    this.#variables.set(fault, variablesAt(this.#root, path))
+  }
+
+  /**
+   * Sets the variables back whose values have faults and have changed. Returns these faults with the values
+   * to check then. Returns `undefined` if there are none.
+   */
+  setBack(
+    variables: Variables,
+    former: Variables,
+  ): { readonly faults: readonly Fault[]; readonly variables: Variables } | undefined {
+    const faults: Fault[] = []
+    const back: Record<string, string> = {}
+    for (const [fault, names] of this.#variables) {
+      const kept = names.flatMap((name) => {
+        const value = Object.hasOwn(former, name) ? former[name] : undefined
+        return value === undefined || value === '' || value === variables[name]
+          ? []
+          : [[name, value] as const]
+      })
+      if (kept.length === 0) continue
+      Object.assign(back, Object.fromEntries(kept))
+      const named = kept.map(([name]) => name).join(', ')
+      faults.push({ ...fault, problem: `${fault.problem} (in force: the former ${named})` })
+    }
+    return faults.length === 0 ? undefined : { faults, variables: { ...variables, ...back } }
   }
 
   has(path: Path): boolean {

@@ -1,7 +1,7 @@
 import type { Path } from './fault.ts'
 import { secretLoginFields } from './features/hook-login.ts'
 import type { Breach } from './hook-rules.ts'
-import { isRecord } from './plain-data.ts'
+import { childOf, isRecord } from './plain-data.ts'
 
 /**
  * Values for `${CATALOG_X}` in secrets, headers and URLs, by name. Variables whose names don't begin with
@@ -55,6 +55,33 @@ export function namesVariable(text: string): boolean {
   return /\$\{CATALOG_[A-Z0-9_]+\}/.test(text)
 }
 
+/**
+ * Returns the names of the variables in the value at a path, and in those that are checked together with it:
+ * a certificate with its key, and a secret with the next one.
+ */
+export function variablesAt(root: unknown, path: Path): readonly string[] {
+  const [list, , field, , ofHook] = path
+  const isSecret = list === 'destinations' && (field === 'sharedSecret' || field === 'nextSharedSecret')
+  const places = isSecret
+    ? [
+        [...path.slice(0, 2), 'sharedSecret'],
+        [...path.slice(0, 2), 'nextSharedSecret'],
+      ]
+    : [ofHook === 'tls' ? path.slice(0, 5) : path]
+  const names = new Set<string>()
+  // The whole of an entry, or of the catalog, is no value of a variable.
+  if (path.length > 2) for (const place of places) collect(place.reduce<unknown>(childOf, root), 0)
+  return [...names]
+
+  function collect(value: unknown, depth: number): void {
+    if (typeof value === 'string') {
+      for (const [, escape, name = ''] of value.matchAll(/(\$?)\$\{(CATALOG_[A-Z0-9_]+)\}/g))
+        if (escape === '') names.add(name)
+    } else if (depth < maxDepth && (Array.isArray(value) || isRecord(value)))
+      for (const item of Object.values(value)) collect(item, depth + 1)
+  }
+}
+
 const breach: Breach = {
   problem: 'names a variable, and is used as it is written here',
   advice:
@@ -62,31 +89,37 @@ const breach: Breach = {
 }
 
 /**
- * A text of a catalog is no deeper than this. Faulty data may be deeper, and even contain itself (YAML's
- * aliases).
+ * A text of a catalog is no deeper than this: mappings are the deepest (`mappingLimits.depth`). Faulty data
+ * may be deeper.
  */
-const maxDepth = 8
+const maxDepth = 40
 
 /**
- * Finds the variables in places where none is filled in. Sluice would use such a text literally, for example
- * as a write key that everybody can guess. `root` need not be valid by the schema.
+ * Finds the variables in places where none is filled in, also in the names that a mapping gives. Sluice would
+ * use such a text literally, for example as a write key that everybody can guess. `root` need not be valid by
+ * the schema, and may contain itself (YAML's aliases).
  */
 export function literalVariables(root: unknown): readonly (readonly [Path, Breach])[] {
   const found: (readonly [Path, Breach])[] = []
   const path: (string | number)[] = []
+  const around = new Set<unknown>()
   visit(root)
   return found
 
   function visit(value: unknown): void {
     if (typeof value === 'string') {
       if (namesVariable(value) && !isFilledIn(path)) found.push([[...path], breach])
-    } else if (path.length < maxDepth && (Array.isArray(value) || isRecord(value))) {
-      for (const [step, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
-        path.push(step)
-        visit(item)
-        path.pop()
-      }
+      return
     }
+    if (path.length >= maxDepth || around.has(value) || !(Array.isArray(value) || isRecord(value))) return
+    around.add(value)
+    for (const [step, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+      path.push(step)
+      if (path[2] === 'mappings' && namesVariable(String(step))) found.push([[...path], breach])
+      visit(item)
+      path.pop()
+    }
+    around.delete(value)
   }
 }
 

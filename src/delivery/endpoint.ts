@@ -11,6 +11,7 @@ import { HookLoad } from './load/hook-load.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
 import type { Logins } from './login/logins.ts'
 import type { TokenLogin } from './login/token-login.ts'
+import { Noted } from './noted.ts'
 import { createRequestHeaders, type RequestHeaders } from './request-headers.ts'
 import type { HookOwner } from './send/hook-pool.ts'
 import type { Target } from './send/sender.ts'
@@ -111,6 +112,10 @@ export type Endpoints = {
   of(definition: DestinationDefinition): Endpoint
   /** Returns the endpoint of a destination. Returns `undefined` if no call of `of` has created it yet. */
   known(definition: DestinationDefinition): Endpoint | undefined
+  /** The endpoints with a hook whose breaker may be open. They may be those of former definitions. */
+  readonly open: Pick<Noted<Endpoint>, 'those'>
+  /** The endpoints with a hook that may get less than it could. They may be those of former definitions. */
+  readonly lowered: Pick<Noted<Endpoint>, 'those'>
 }
 
 export type EndpointsOptions = {
@@ -130,11 +135,13 @@ export type EndpointsOptions = {
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
+  const noted = { open: new Noted<Endpoint>(), lowered: new Noted<Endpoint>() }
   return {
+    ...noted,
     of(definition) {
       let endpoint = endpoints.get(definition)
       if (endpoint === undefined) {
-        endpoint = prepare(definition, options)
+        endpoint = prepare(definition, options, noted)
         endpoints.set(definition, endpoint)
       }
       return endpoint
@@ -146,20 +153,24 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 function prepare(
   definition: DestinationDefinition,
   { breaker, shareOfGroup, isNamed, sickLoad, logins }: EndpointsOptions,
+  noted: Readonly<Record<'open' | 'lowered', Noted<Endpoint>>>,
 ): Endpoint {
   // If each message goes to several URLs, one that takes less must not hold up the others.
   const isLearned = definition.hooks.length === 1 || definition.strategy === 'failover'
-  return {
+  const endpoint: Endpoint = {
     definition,
     hasLogins: definition.hooks.some(({ login }) => login?.kind === 'oauth2'),
     hooks: definition.hooks.map((hook) => {
-      const load = new HookLoad(shareOfGroup, definition.maxInFlight, isLearned)
+      const load = new HookLoad(shareOfGroup, definition.maxInFlight, {
+        isLearned,
+        onLowered: () => noted.lowered.note(endpoint),
+      })
       const { login } = hook
       return {
         id: hook.id,
         target: targetOf(hook, definition),
         login: login?.kind === 'oauth2' ? logins?.of(login, hook, ownerOf(definition)) : undefined,
-        breaker: new Breaker(breaker, load, sickLoad),
+        breaker: new Breaker(breaker, load, sickLoad, () => noted.open.note(endpoint)),
         load,
         takenSize: new TakenSize(),
         cap: definition.maxInFlightSick,
@@ -168,6 +179,7 @@ function prepare(
     }),
     headersOf: createRequestHeaders(definition, isNamed),
   }
+  return endpoint
 }
 
 function targetOf(hook: HookDefinition, definition: DestinationDefinition): Target {

@@ -376,8 +376,11 @@ export type Pipeline = {
    * Returns what this process may send to a destination at present. `undefined`: the destination isn't on.
    */
   paceOf(destinationId: string): DestinationPace | undefined
-  /** Returns the destinations that get less now than they could, because they were learned to take less. */
-  lowered(): Iterable<string>
+  /**
+   * Returns the destinations that get less now than they could, because they were learned to take less. It
+   * takes as long as there are such destinations, however many the catalog has. `openHooks` does too.
+   */
+  lowered(): readonly string[]
   /**
    * How many requests to hooks that fail or have asked for a pause are in flight, how many such requests
    * wait, and how many such hooks there are.

@@ -1,7 +1,7 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import { SickLoad, usualSickLoad } from '../delivery/lanes/sick-load.ts'
-import { createEndpoints } from '../delivery/endpoint.ts'
+import { createEndpoints, type Endpoint } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
 import { Logins } from '../delivery/login/logins.ts'
 import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
@@ -45,6 +45,8 @@ const openIfSentWithinMs = 65 * 60_000
 
 /** What the rules of one destination may take of each second by default, in milliseconds. */
 const usualRuleMs = 100
+/** What the rules of all destinations together may take of each second, in milliseconds. */
+const allRulesMs = 500
 
 /** What waits in its lane for less than this, in milliseconds, doesn't count as waiting. */
 const waitsAfterMs = 1_000
@@ -202,13 +204,15 @@ class DeliveryPipeline implements Pipeline {
     return { inFlight: laneCapOf(endpoint), perSecond: rate?.perSecond, perRequest }
   }
 
-  *lowered(): Generator<string> {
+  lowered(): readonly string[] {
     const nowMs = performance.now()
-    for (const definition of this.#options.catalog().destinations.values()) {
-      const hooks = this.#endpoints.known(definition)?.hooks
-      if (hooks?.some(({ load }) => load.isLowered(nowMs, loweredIfSentWithinMs)) === true)
-        yield definition.id
-    }
+    return this.#endpoints.lowered
+      .those(
+        (endpoint) =>
+          this.#isInForce(endpoint) &&
+          endpoint.hooks.some(({ load }) => load.isLowered(nowMs, loweredIfSentWithinMs)),
+      )
+      .map(({ definition }) => definition.id)
   }
 
   get paced(): Pipeline['paced'] {
@@ -217,12 +221,18 @@ class DeliveryPipeline implements Pipeline {
 
   openHooks(): readonly OpenHook[] {
     const nowMs = performance.now()
-    return [...this.#options.catalog().destinations.values()].flatMap((definition) =>
-      (this.#endpoints.known(definition)?.hooks ?? []).flatMap(({ id, breaker }) => {
+    const openOf = ({ definition, hooks }: Endpoint): readonly OpenHook[] =>
+      hooks.flatMap(({ id, breaker }) => {
         const openForMs = breaker.openForMs(nowMs, openIfSentWithinMs)
         return openForMs > 0 ? [{ destinationId: definition.id, hookId: id, openForMs }] : []
-      }),
-    )
+      })
+    return this.#endpoints.open
+      .those((endpoint) => this.#isInForce(endpoint) && openOf(endpoint).length > 0)
+      .flatMap(openOf)
+  }
+
+  #isInForce({ definition }: Endpoint): boolean {
+    return this.#options.catalog().destinations.get(definition.id) === definition
   }
 
   accept(record: HeldRecord, content: RecordContent): void {
@@ -359,6 +369,7 @@ class DeliveryPipeline implements Pipeline {
 function ruleTimeOf({ maxRuleMs = usualRuleMs, observer }: PipelineOptions): RuleTime {
   return new RuleTime({
     mostMs: maxRuleMs,
+    mostOfAllMs: Math.max(maxRuleMs, allRulesMs),
     onOver: (destinationId) => observer.rulesTooLong?.(destinationId),
     monotonicMs: () => performance.now(),
   })

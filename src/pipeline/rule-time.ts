@@ -3,32 +3,49 @@ export type RuleTimeOptions = {
    * The time that the conditions and mappings of one destination may take of each second, in milliseconds.
    */
   readonly mostMs: number
+  /**
+   * The time that the conditions and mappings of all destinations together may take of each second, in
+   * milliseconds.
+   */
+  readonly mostOfAllMs: number
   /** Called when a destination begins to wait because its conditions and mappings took longer. */
   readonly onOver: (destinationId: string) => void
   /** Returns milliseconds of a monotonic clock. */
   readonly monotonicMs: () => number
 }
 
-/** What is counted of a destination. `atMs`: the time of `debtMs`, by the monotonic clock. */
-type Account = { debtMs: number; atMs: number; isOver: boolean }
+/**
+ * What is counted of a destination. `atMs`: the time of `debtMs`, by the monotonic clock. `tookMs`: the time
+ * that was taken since the last look at all accounts. `hadToWait`: true if it had to wait since then.
+ */
+type Account = { debtMs: number; atMs: number; tookMs: number; isOver: boolean; hadToWait: boolean }
 
-/** A destination with a debt below this needs no account. Accounts are looked through when there are many. */
+/** A destination with a debt below this needs no account. */
 const noDebtMs = 0.001
-const manyAccounts = 10_000
 /** The longest pause at once, in milliseconds. */
 const longestPauseMs = 1_000
+/** How often the time of all destinations together is looked at, in milliseconds. */
+const lookEveryMs = 1_000
+/** How many steps find the share of a destination. Each halves the range in which it lies. */
+const halvings = 20
 
 /**
  * Measures the time that the conditions and mappings of each destination take in this process. Each second
- * pays `mostMs` of a destination's debt. A destination whose debt is more than `mostMs` waits.
+ * pays a share of a destination's debt. A destination whose debt is more than this share waits. The share is
+ * `mostMs`, unless all destinations together would take more than `mostOfAllMs`. Then it is as small as it
+ * has to be, so that those wait that take most, and not those that take little.
  */
 export class RuleTime {
   readonly #options: RuleTimeOptions
   readonly #accounts = new Map<string, Account>()
   #totalMs = 0
+  #shareMs: number
+  #lookAtMs: number
 
   constructor(options: RuleTimeOptions) {
     this.#options = options
+    this.#shareMs = options.mostMs
+    this.#lookAtMs = options.monotonicMs() + lookEveryMs
   }
 
   /** The time that the conditions and mappings of all destinations have taken so far, in milliseconds. */
@@ -50,41 +67,71 @@ export class RuleTime {
   waitMs(destinationId: string): number {
     const account = this.#accounts.get(destinationId)
     if (account === undefined) return 0
-    const { mostMs, monotonicMs } = this.#options
-    this.#pay(account, monotonicMs())
-    if (account.debtMs <= mostMs) {
+    const nowMs = this.#options.monotonicMs()
+    this.#lookAtAll(nowMs)
+    this.#pay(account, nowMs)
+    const shareMs = this.#shareMs
+    if (account.debtMs <= shareMs) {
       account.isOver = false
-      if (account.debtMs < noDebtMs) this.#accounts.delete(destinationId)
       return 0
     }
-    return Math.min(longestPauseMs, Math.max(1, ((account.debtMs - mostMs) / mostMs) * 1_000))
+    account.hadToWait = true
+    return Math.min(longestPauseMs, Math.max(1, ((account.debtMs - shareMs) / shareMs) * 1_000))
   }
 
   #charge(destinationId: string, ms: number, nowMs: number): void {
-    const { mostMs, onOver } = this.#options
     this.#totalMs += ms
+    this.#lookAtAll(nowMs)
     let account = this.#accounts.get(destinationId)
     if (account === undefined) {
-      if (this.#accounts.size >= manyAccounts) this.#forget(nowMs)
-      this.#accounts.set(destinationId, (account = { debtMs: 0, atMs: nowMs, isOver: false }))
+      account = { debtMs: 0, atMs: nowMs, tookMs: 0, isOver: false, hadToWait: false }
+      this.#accounts.set(destinationId, account)
     }
     this.#pay(account, nowMs)
     account.debtMs += ms
-    if (account.debtMs <= mostMs || account.isOver) return
+    account.tookMs += ms
+    if (account.debtMs <= this.#shareMs || account.isOver) return
     account.isOver = true
-    onOver(destinationId)
+    account.hadToWait = true
+    this.#options.onOver(destinationId)
   }
 
   #pay(account: Account, nowMs: number): void {
-    const paidMs = ((nowMs - account.atMs) / 1_000) * this.#options.mostMs
+    const paidMs = ((nowMs - account.atMs) / 1_000) * this.#shareMs
     account.debtMs = Math.max(0, account.debtMs - paidMs)
     account.atMs = nowMs
   }
 
-  #forget(nowMs: number): void {
+  /** Once a second, decides the share anew, and forgets who has no debt. */
+  #lookAtAll(nowMs: number): void {
+    const { mostMs } = this.#options
+    if (nowMs < this.#lookAtMs) return
+    const seconds = 1 + (nowMs - this.#lookAtMs) / lookEveryMs
+    this.#lookAtMs = nowMs + lookEveryMs
+    const wantedMs: number[] = []
     for (const [id, account] of this.#accounts) {
       this.#pay(account, nowMs)
+      // Who had to wait would have taken more.
+      wantedMs.push(account.hadToWait ? mostMs : Math.min(mostMs, account.tookMs / seconds))
+      account.tookMs = 0
+      account.hadToWait = false
       if (account.debtMs < noDebtMs) this.#accounts.delete(id)
     }
+    this.#shareMs = this.#shareFor(wantedMs)
+  }
+
+  /** Returns the largest share with which nobody takes more than is allowed to all together. */
+  #shareFor(wantedMs: readonly number[]): number {
+    const { mostMs, mostOfAllMs } = this.#options
+    const takenWith = (shareMs: number): number =>
+      wantedMs.reduce((sum, ms) => sum + Math.min(ms, shareMs), 0)
+    if (takenWith(mostMs) <= mostOfAllMs) return mostMs
+    let [least, most] = [0, mostMs]
+    for (let step = 0; step < halvings; step++) {
+      const middle = (least + most) / 2
+      if (takenWith(middle) > mostOfAllMs) most = middle
+      else least = middle
+    }
+    return Math.max(least, noDebtMs)
   }
 }

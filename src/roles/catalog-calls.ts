@@ -54,27 +54,35 @@ function sourceList(catalog: Catalog, scope: TokenScope): object {
 }
 
 /** Answers a request with what it gets at the desk, or with the problem that keeps it from it. */
-export type AtDesk = (
+export type AtDesk<D = OpenedDesk> = (
   request: Pick<AdminRequest, 'isInForce'>,
-  work: (desk: OpenedDesk) => Promise<AdminAnswer>,
+  work: (desk: D) => Promise<AdminAnswer>,
 ) => Promise<AdminAnswer>
 
+/** What requests are told if the catalog is in a file, and if Kafka doesn't answer. */
+type DeskTexts = { readonly inFile: string; readonly unanswered: string }
+
 /** `desk`: `undefined` if the catalog is in a file. */
-export function deskCalls(desk: OpenedDesk | undefined, config: Config, log: Log): AtDesk {
+export function deskCalls<D extends Pick<OpenedDesk, 'change'>>(
+  desk: D | undefined,
+  config: Config,
+  log: Log,
+  texts: DeskTexts = { inFile: inFile(config), unanswered },
+): AtDesk<D> {
   return ({ isInForce }, work) => {
-    if (desk === undefined) return Promise.resolve(problem('conflict', inFile(config)))
+    if (desk === undefined) return Promise.resolve(problem('conflict', texts.inFile))
     const told = work(whileInForce(desk, isInForce)).catch((error: unknown) => {
       // Trying again doesn't help, as it does if Kafka doesn't answer.
       if (error instanceof OtherLogError || error instanceof SealError || error instanceof StartError)
         return problem('conflict', error.message)
       throw error
     })
-    return asked(log, told, (answer) => answer, unanswered)
+    return asked(log, told, (answer) => answer, texts.unanswered)
   }
 }
 
 /** A change may wait for others. If its token has ended meanwhile, it isn't made. */
-export function whileInForce<T extends Pick<OpenedDesk, 'change'>>(desk: T, isInForce: () => boolean): T {
+function whileInForce<T extends Pick<OpenedDesk, 'change'>>(desk: T, isInForce: () => boolean): T {
   return { ...desk, change: (order) => desk.change({ ...order, isAllowed: isInForce }) }
 }
 
@@ -228,6 +236,7 @@ export function refusedChange(answer: Extract<ChangeAnswer, { ok: false }>): Adm
     case 'faulty':
       return problem('faulty', detail)
     case 'busy':
+    case 'full':
       return problem('unavailable', detail)
     case 'ended':
       return problem('no_token', detail)

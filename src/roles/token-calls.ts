@@ -21,8 +21,8 @@ import {
   type TokenOrder,
   untilRead,
 } from './operations/token-desk.ts'
-import { whileInForce } from './catalog-calls.ts'
-import { asked, type Log } from './replay-calls.ts'
+import { type AtDesk, deskCalls } from './catalog-calls.ts'
+import type { Log } from './replay-calls.ts'
 import type { CatalogTopic } from './catalog/followed-topic.ts'
 
 export type TokenCallsOptions = {
@@ -52,9 +52,12 @@ export function tokenCalls(options: TokenCallsOptions): Calls {
 
 class TokenCalls {
   readonly #options: TokenCallsOptions
+  readonly #atDesk: AtDesk<Pick<OpenedDesk, 'change'>>
 
   constructor(options: TokenCallsOptions) {
+    const { desk, config, log } = options
     this.#options = options
+    this.#atDesk = deskCalls(desk, config, log, { inFile: onlyInTopic(config), unanswered })
   }
 
   list({ token: { scope } }: AdminRequest): object {
@@ -73,7 +76,7 @@ class TokenCalls {
   }
 
   create({ body, token, isInForce }: AdminRequest): Promise<AdminAnswer> {
-    return this.#atDesk(isInForce, async (desk) => {
+    return this.#atDesk({ isInForce }, async (desk) => {
       const order = this.#orderOf(body, token)
       if ('status' in order) return order
       const { token: text, kept, answer } = await makeToken(desk, order)
@@ -87,7 +90,7 @@ class TokenCalls {
 
   remove({ params, token: { name: by, scope }, isInForce }: AdminRequest): Promise<AdminAnswer> {
     const { token: name = '' } = params
-    return this.#atDesk(isInForce, async (desk) => {
+    return this.#atDesk({ isInForce }, async (desk) => {
       const isOfFile = this.#options.book.ofFile.some((one) => one.name === name)
       if (isOfFile && !isScoped(scope)) return problem('conflict', ofFile(name))
       const token = this.#seenBy(scope).find((one) => one.name === name)
@@ -150,15 +153,6 @@ class TokenCalls {
     const { book } = this.#options
     return { hasEnded: book.hasEnded(token), lastUsedAt: isoOrNull(book.lastUsedMs(token)) }
   }
-
-  #atDesk(
-    isInForce: () => boolean,
-    work: (desk: Pick<OpenedDesk, 'change'>) => Promise<AdminAnswer>,
-  ): Promise<AdminAnswer> {
-    const { desk, config, log } = this.#options
-    if (desk === undefined) return Promise.resolve(problem('conflict', onlyInTopic(config)))
-    return asked(log, work(whileInForce(desk, isInForce)), (answer) => answer, unanswered)
-  }
 }
 
 function madeData(token: Token & Partial<Pick<KeptToken, 'madeBy' | 'madeAtMs'>>) {
@@ -192,7 +186,7 @@ function endOf(given: unknown, makerEndsAtMs: number | undefined): number | unde
 }
 
 function refusedChange(answer: Parameters<typeof refusalText>[0]): AdminAnswer {
-  return answer.kind === 'busy'
+  return answer.kind === 'busy' || answer.kind === 'full'
     ? problem('unavailable', refusalText(answer))
     : problem('conflict', 'The topic of the catalog can not be changed now: its log lines say why.')
 }

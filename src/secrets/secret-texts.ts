@@ -7,7 +7,7 @@ import { unescaped } from './unescaped.ts'
  * answer by chance. `minPartCharacters`: the same for a part of a secret.
  */
 export const minSecretCharacters = 6
-const minPartCharacters = 8
+export const minPartCharacters = 8
 
 /**
  * Returns the secrets of a request that an answer could repeat. From each header, takes the value, the part

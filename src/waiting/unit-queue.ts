@@ -54,6 +54,11 @@ export class UnitQueue {
   readonly #drops = new Drops()
   #isFetching = false
   readonly #times = new AppendTimes()
+  /**
+   * The full blocks of which a former owner has written no mark, because it was killed, as for
+   * `MarkWriter.sealed`. Without the marks, each further owner would read all from the first of them on.
+   */
+  readonly #unsealed = new Map<number, ReadonlyMap<string, number>>()
   /** The offsets of records of which somebody asked when they were appended, and it isn't known. */
   readonly #untimed = new Set<number>()
   #lookAtMs = 0
@@ -181,6 +186,8 @@ export class UnitQueue {
     this.#index = index
     this.#sequences = new Map()
     if (!isVoid) this.#pushKnown(loaded.owners, range.end)
+    // These blocks have their marks.
+    this.#unsealed.clear()
     this.#knownEnd = range.end
     await this.#read()
     if (!isVoid)
@@ -262,6 +269,8 @@ export class UnitQueue {
     if (partition.isBegun) partition.moveTo(this.#index.head)
     if (partition.isLost) this.#returnWanted()
     if (this.#drops.hasOrders) this.#dropOn()
+    // Until then, an owner that follows a kill still has to read what the killed owner queued last.
+    if (performance.now() - this.#startedMs > lookMs.earlyFor) this.#sealRead()
     this.#options.pieces.dropBefore(this.#options.unit, this.#index.head)
   }
 
@@ -285,6 +294,7 @@ export class UnitQueue {
   /** Writes the marks that are due, also those that would only save the next owner time. */
   async flush(): Promise<void> {
     this.#returnWanted()
+    this.#sealRead()
     const length = this.#index.end % blockSize
     if (length > 0 && this.#index.undone > 0)
       this.#marks?.sealed(Math.floor(this.#index.end / blockSize), new Map(this.#sequences))
@@ -351,10 +361,22 @@ export class UnitQueue {
         this.#times.skip(part)
       } else this.#index.push(code, part)
       left -= part
-      if (this.#index.end % blockSize === 0)
-        this.#marks?.sealed(this.#index.end / blockSize - 1, new Map(this.#sequences))
+      if (this.#index.end % blockSize === 0) this.#seal(this.#index.end / blockSize - 1)
     }
     if (isFirst && this.#marks !== undefined) this.#options.onWaiting(code)
+  }
+
+  #seal(block: number): void {
+    const sequences = new Map(this.#sequences)
+    if (this.#marks === undefined) this.#unsealed.set(block, sequences)
+    else this.#marks.sealed(block, sequences)
+  }
+
+  /** Marks the full blocks that were read when the tenure began. */
+  #sealRead(): void {
+    if (this.#marks === undefined) return
+    for (const [block, sequences] of this.#unsealed) this.#marks.sealed(block, sequences)
+    this.#unsealed.clear()
   }
 
   #readOn(): void {
@@ -383,10 +405,12 @@ export class UnitQueue {
   async #read(): Promise<void> {
     const { unit, topic, reader } = this.#options
     const { signal } = this.#stopping
+    // Appends that are acknowledged during the reading may lie behind the end that it has asked for.
+    const end = this.#knownEnd
     for await (const records of reader.readWhole({ topic, partition: unit, from: this.#index.end, signal }))
       for (const record of records) this.#see(record)
     // The offsets at the end may have no records, for example because of a transaction.
-    if (this.#index.end < this.#knownEnd) this.#add(0, this.#knownEnd - this.#index.end)
+    if (this.#index.end < end) this.#add(0, end - this.#index.end)
   }
 
   #see({ offset, headers, timestampMs }: WholeRecord): void {

@@ -54,7 +54,8 @@ export type CatalogFileOptions = {
   onChange(catalog: Catalog, before: Catalog): void
   /**
    * Called once for each edit that was refused, with all faults of the file. The previous catalog stays in
-   * force. `isPart`: the faults are those of some files of a folder, and the others are in force.
+   * force. `isPart`: the faults are those of some files of a folder or of variables, and the others are in
+   * force.
    */
   onRefused(faults: readonly Fault[], isPart: boolean): void
 }
@@ -69,8 +70,8 @@ export type CatalogFile = {
   /** Returns the last version of the catalog that had no faults. */
   current(): Catalog
   /**
-   * Returns the refusal of the present file, or of some files of a folder. Returns `undefined` if `current()`
-   * is the version that is in the file.
+   * Returns the refusal of the present file, or of some files of a folder or of variables. Returns
+   * `undefined` if `current()` is the version that is in the file.
    */
   refused(): CatalogRefusal | undefined
   /** Stops at once. After this call, neither `onChange` nor `onRefused` is called. */
@@ -103,7 +104,7 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
   if (!parsed.ok) return refusal(path, parsed.faults, example)
   const losses = known === undefined ? [] : lossFaults(path, known, parsed.catalog, parsed.expected)
   if (losses.length > 0) return refusal(path, losses)
-  parsed.keep?.()
+  parsed.keep()
   return { ok: true, file: new FollowedFile(options, { parsed, snapshot, reading }) }
 }
 
@@ -113,17 +114,19 @@ function placeOf({ path, variables = {}, variablesFolder }: CatalogFileOptions):
 
 type ReadSnapshot =
   | (Extract<ParsedCatalog, { ok: true }> & {
-      /** The faults of files of a folder that are left out. */
-      readonly left?: readonly Fault[]
+      /** The faults of files that are left out: files of a folder, and files of variables. */
+      readonly left: readonly Fault[]
       /** Call this once the catalog is in force. */
-      readonly keep?: () => void
+      readonly keep: () => void
     })
-  | (Extract<ParsedCatalog, { ok: false }> & { readonly isReaderFailure?: boolean })
+  | { readonly ok: false; readonly faults: readonly Fault[]; readonly isReaderFailure?: boolean }
 
 /** Parses the versions of a file or a folder. */
 class SnapshotReading {
   readonly #options: CatalogFileOptions
   readonly #folder = new CatalogFolder()
+  /** The variables of the file that is in force. */
+  #variables: Variables | undefined
 
   constructor(options: CatalogFileOptions) {
     this.#options = options
@@ -133,20 +136,24 @@ class SnapshotReading {
    * Parses a snapshot. If the reader fails, returns its error as a fault, and sets `isReaderFailure`: then
    * the text may have no faults.
    */
-  async read({ text, files, variables }: Snapshot): Promise<ReadSnapshot> {
+  async read({ text, files, variables, variableFaults }: Snapshot): Promise<ReadSnapshot> {
     const { path, variablesFolder, allowAddresses, readText = readCatalogText } = this.#options
     const named = (fault: Fault): Fault =>
-      variablesFolder === undefined ? fault : withFile(fault, variablesFolder)
+      variablesFolder === undefined ? fault : withFile(fault, variablesFolder, variableFaults)
     try {
       if (files === undefined) {
-        const parsed = await readText(text, { file: path, variables, allowAddresses })
-        return parsed.ok ? parsed : { ok: false, faults: parsed.faults.map(named) }
+        const formerVariables = this.#variables
+        const parsed = await readText(text, { file: path, variables, formerVariables, allowAddresses })
+        const { kept = [] } = parsed
+        if (!parsed.ok) return { ok: false, faults: [...kept, ...parsed.faults].map(named) }
+        const keep = (): void => void (this.#variables = parsed.variables ?? variables)
+        return { ...parsed, left: kept.map(named), keep }
       }
       const options = { path, variables, allowAddresses, readData: readCatalogData }
       const parsed = await this.#folder.read(files, options)
       if (!parsed.ok) return { ok: false, faults: parsed.faults.map(named) }
-      const { kept, left } = parsed
-      return { ...parsed, left: left.map(named), keep: () => this.#folder.keep(kept) }
+      const { inForce, left } = parsed
+      return { ...parsed, left: left.map(named), keep: () => this.#folder.keep(inForce) }
     } catch (error) {
       const fault = faultOf(path, 'could not be read', String(error))
       return { ok: false, faults: [fault], isReaderFailure: true }
@@ -154,12 +161,13 @@ class SnapshotReading {
   }
 }
 
-/** Names the file of a variable that isn't set. */
-function withFile(fault: Fault, folder: string): Fault {
+/** Names the file of a variable that isn't set. `unusable`: why files can't be used. */
+function withFile(fault: Fault, folder: string, unusable?: ReadonlyMap<string, Fault>): Fault {
   if (fault.variable === undefined) return fault
   const file = join(folder, fault.variable)
-  const problem = `names the variable ${fault.variable}, and the file ${file} is missing or empty`
-  return { ...fault, problem, advice: 'write the value into this file' }
+  const { problem: what = 'is missing or empty', advice = 'write the value into this file' } =
+    unusable?.get(fault.variable) ?? {}
+  return { ...fault, problem: `names the variable ${fault.variable}, and the file ${file} ${what}`, advice }
 }
 
 /** What a file was when it was opened. */
@@ -183,7 +191,7 @@ class FollowedFile implements CatalogFile {
   #currentDigest: string
   #current: Catalog
   #refused: CatalogRefusal | undefined
-  /** The refusal of the files of a folder that the catalog in force lacks. */
+  /** The refusal of the files that the catalog in force lacks. */
   #left: CatalogRefusal | undefined
   readonly #isFolder: boolean
   #timer: NodeJS.Timeout | undefined
@@ -313,7 +321,7 @@ class FollowedFile implements CatalogFile {
     this.#currentDigest = snapshot.digest
     this.#left = refusalOf(left, this.#refused)
     this.#refused = this.#left
-    keep?.()
+    keep()
     if (this.#current !== before) this.#options.onChange(this.#current, before)
     if (this.#refused !== undefined) this.#options.onRefused(this.#refused.faults, true)
   }

@@ -35,12 +35,12 @@ export type FolderOptions = {
 export type ReadFolder =
   | (Extract<ParsedCatalog, { ok: true }> & {
       readonly left: readonly Fault[]
-      readonly kept: Kept
+      readonly inForce: InForce
     })
-  | Extract<ParsedCatalog, { ok: false }>
+  | { readonly ok: false; readonly faults: readonly Fault[] }
 
 /** What is in force: the files' parts by name, and the variables that they are filled with. */
-type Kept = { readonly parts: ReadonlyMap<string, Part>; readonly variables: Variables }
+type InForce = { readonly parts: ReadonlyMap<string, Part>; readonly variables: Variables }
 
 const keys: ReadonlySet<string> = new Set(['sources', 'destinations', 'expect'])
 /** Receives nothing, because its destination is paused. Each destination has a URL. */
@@ -48,13 +48,13 @@ const noUrl = 'https://held.invalid/'
 
 /** Reads the files of a folder, and remembers what each has said that is in force. */
 export class CatalogFolder {
-  #inForce: Kept = { parts: new Map(), variables: {} }
+  #inForce: InForce = { parts: new Map(), variables: {} }
   /** What files have, so that only those that were edited are read again. */
   #known: ReadonlyMap<string, Part> = new Map()
 
   /** Says that a version of the folder is in force. */
-  keep(kept: Kept): void {
-    this.#inForce = kept
+  keep(inForce: InForce): void {
+    this.#inForce = inForce
   }
 
   async read(files: readonly TextFile[], options: FolderOptions): Promise<ReadFolder> {
@@ -69,26 +69,26 @@ export class CatalogFolder {
       const part = given.get(name) ?? former.get(name)
       if (part !== undefined) chosen.set(name, part)
     }
-    for (let { variables } = options; ;) {
-      const read = await this.#whole(chosen, { ...options, variables })
-      if (read.ok) return { ...read, left: [...left.values()].flat(), kept: { parts: chosen, variables } }
+    for (;;) {
+      const read = await this.#whole(chosen, options, isFirst ? undefined : this.#inForce.variables)
+      const { kept = [] } = read
+      const all = (more: readonly Fault[]): readonly Fault[] => [
+        ...new Set([...left.values(), kept, more].flat()),
+      ]
+      if (read.ok) {
+        const { variables = options.variables } = read
+        return { ...read, left: all([]), inForce: { parts: chosen, variables } }
+      }
       for (const [file, some] of Map.groupBy(read.faults, (fault) => fault.file)) {
         const name = nameIn(file, options.path)
         const part = chosen.get(name)
         const other = part && (isFirst ? held(part, some) : former.get(name))
-        const isUnchanged = part === other
-        const lacksVariables = some.every(({ variable }) => variable !== undefined)
-        const canMend = isUnchanged ? lacksVariables && !isFirst : !isFirst || other !== undefined
+        const canMend = part !== other && (!isFirst || other !== undefined)
         // What is in force isn't at fault, so another file is. Which one, only people can say.
         if (part === undefined || left.has(file) || !canMend)
-          return {
-            ok: false,
-            faults: [...new Set([...left.values(), read.faults].flat())].slice(0, maxFaults),
-          }
+          return { ok: false, faults: all(read.faults).slice(0, maxFaults) }
         left.set(file, some)
-        // A variable that is gone keeps its value, so that it blocks no other edit.
-        if (isUnchanged) variables = { ...this.#inForce.variables, ...setOf(options.variables) }
-        else if (other === undefined) chosen.delete(name)
+        if (other === undefined) chosen.delete(name)
         else chosen.set(name, other)
       }
     }
@@ -118,6 +118,7 @@ export class CatalogFolder {
   async #whole(
     parts: ReadonlyMap<string, Part>,
     { path, variables, allowAddresses, readData }: FolderOptions,
+    formerVariables: Variables | undefined,
   ): Promise<ParsedCatalog> {
     // Of two entries with the same id, the later one is at fault. That is the one that was edited.
     const isNew = (part: Part): boolean => this.#inForce.parts.get(part.name) !== part
@@ -136,16 +137,12 @@ export class CatalogFolder {
     }
     const characters = inOrder.reduce((sum, { text }) => sum + text.length, 0)
     const version = versionOf(parts)
-    const read = await readData(data, { file: path, version, variables, allowAddresses, characters })
-    if (read.ok) return read
-    return { ok: false, faults: read.faults.map((fault) => inItsFile(fault, owners, counting, path)) }
+    const from = { file: path, version, variables, formerVariables, allowAddresses, characters }
+    const read = await readData(data, from)
+    const placed = (fault: Fault): Fault => inItsFile(fault, owners, counting, path)
+    const kept = read.kept?.map(placed)
+    return read.ok ? { ...read, kept } : { ok: false, faults: read.faults.map(placed), kept }
   }
-}
-
-function setOf(variables: Variables): Variables {
-  return Object.fromEntries(
-    Object.entries(variables).filter(([, value]) => value !== undefined && value !== ''),
-  )
 }
 
 /** Reads a file. */

@@ -1,17 +1,11 @@
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import type { Destination, Source } from '../catalog.ts'
-import type { ExpectedCounts } from '../expected.ts'
-import type { Fault } from '../fault.ts'
-import { parseCatalog, parseCatalogData, type ParsedCatalog } from '../parse.ts'
-import type { Variables } from '../variables.ts'
+import { parseCatalog, parseCatalogData, type ParsedCatalog, type ParseOptions } from '../parse.ts'
 
 /** The input that `reader.ts` passes to the thread. */
-export type ReaderInput = {
+export type ReaderInput = ParseOptions & {
   /** The text of a catalog, or what a text would be read as, with the version that it gets. */
-  catalog: { readonly text: string } | { readonly data: unknown; readonly version: string }
-  file: string
-  variables: Variables
-  allowAddresses?: readonly string[] | undefined
+  readonly catalog: { readonly text: string } | { readonly data: unknown; readonly version: string }
 }
 
 /** Parses an input in this thread. */
@@ -26,13 +20,12 @@ export function parseInput({ catalog, ...options }: ReaderInput): ParsedCatalog 
  * further part, the thread waits for a message, so that the receiver isn't held up by many parts at once.
  */
 export type ReaderOutput =
-  | { readonly faults: readonly Fault[] }
-  | {
+  | Omit<Extract<ParsedCatalog, { ok: false }>, 'ok'>
+  | (Omit<Extract<ParsedCatalog, { ok: true }>, 'ok' | 'catalog'> & {
       readonly sources: readonly Source[]
       readonly destinations: readonly Destination[]
       readonly version: string | undefined
-      readonly expected: ExpectedCounts | undefined
-    }
+    })
 
 /**
  * The URL of this module, with which it can be started as a thread. The URL ends in .ts when the sources are
@@ -52,11 +45,14 @@ if (isReaderInput(workerData)) {
   const parsed = parseInput(workerData)
   if (parentPort !== null) {
     if (parsed.ok) postParts(parsed, parentPort)
-    else post(parentPort, { faults: parsed.faults })
+    else post(parentPort, { faults: parsed.faults, kept: parsed.kept })
   }
 }
 
-function postParts({ catalog, expected }: Extract<ParsedCatalog, { ok: true }>, port: MessagePort): void {
+function postParts(
+  { catalog, expected, kept, variables }: Extract<ParsedCatalog, { ok: true }>,
+  port: MessagePort,
+): void {
   const sources = [...catalog.sources.values()]
   const destinations = [...catalog.destinations.values()]
   let from = 0
@@ -67,6 +63,8 @@ function postParts({ catalog, expected }: Extract<ParsedCatalog, { ok: true }>, 
       destinations: destinations.slice(from, until),
       version: until >= Math.max(sources.length, destinations.length) ? catalog.version : undefined,
       expected,
+      kept,
+      variables,
     })
     from = until
   }

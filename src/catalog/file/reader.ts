@@ -1,8 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { createCatalog, type Destination, type Source } from '../catalog.ts'
-import type { ParsedCatalog } from '../parse.ts'
+import type { ParsedCatalog, ParseOptions } from '../parse.ts'
 import { parseInput, readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-thread.ts'
-import type { Variables } from '../variables.ts'
 
 /**
  * Texts of this many characters or more are read in a separate thread, so that they don't hold up deliveries.
@@ -16,24 +15,18 @@ const threadFromCharacters = 64 * 1024
 const timeoutMs = 60_000
 const timeoutMsPerCharacter = 0.001
 
-type ReadOptions = {
-  file: string
-  variables: Variables
-  allowAddresses?: readonly string[] | undefined
-}
-
 /**
  * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails or takes too
  * long. It may take a minute, and in addition a second for each million characters.
  */
-export function readCatalogText(text: string, options: ReadOptions): Promise<ParsedCatalog> {
+export function readCatalogText(text: string, options: ParseOptions): Promise<ParsedCatalog> {
   return read({ catalog: { text }, ...options }, text.length)
 }
 
 /** Does the same for a catalog that is plain data. `characters`: about as many as its text would have. */
 export function readCatalogData(
   data: unknown,
-  { version, characters, ...options }: ReadOptions & { version: string; characters: number },
+  { version, characters, ...options }: ParseOptions & { version: string; characters: number },
 ): Promise<ParsedCatalog> {
   return read({ catalog: { data, version }, ...options }, characters)
 }
@@ -72,14 +65,14 @@ function receiveParts(thread: Worker, onParsed: (parsed: ParsedCatalog) => void)
   const destinations: Destination[] = []
   thread.on('message', (output: ReaderOutput) => {
     if ('faults' in output) {
-      onParsed({ ok: false, faults: output.faults })
+      onParsed({ ok: false, ...output })
       return
     }
-    sources.push(...output.sources)
-    destinations.push(...output.destinations)
-    const { version, expected } = output
+    const { version, sources: someSources, destinations: someDestinations, ...more } = output
+    sources.push(...someSources)
+    destinations.push(...someDestinations)
     if (version === undefined) setImmediate(() => askForNextPart(thread))
-    else onParsed({ ok: true, catalog: createCatalog(sources, destinations, version), expected })
+    else onParsed({ ok: true, catalog: createCatalog(sources, destinations, version), ...more })
   })
 }
 

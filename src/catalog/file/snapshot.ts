@@ -27,6 +27,8 @@ export type Snapshot = {
   readonly files?: readonly TextFile[] | undefined
   readonly digest: string
   readonly variables: Variables
+  /** Why files of variables can't be used, by the names of the variables. */
+  readonly variableFaults?: ReadonlyMap<string, Fault> | undefined
 }
 
 export type Unreadable = {
@@ -86,6 +88,7 @@ export async function takeSnapshot(
     signature,
     digest: `${file.digest} ${read.digest}`,
     variables: { ...variables, ...read.variables },
+    variableFaults: read.faults,
   }
 }
 

@@ -18,7 +18,13 @@ export function variablesSignature(folder: string): Promise<string> {
 }
 
 export type ReadVariables =
-  | { ok: true; variables: Variables; digest: string }
+  | {
+      ok: true
+      variables: Variables
+      /** Why files can't be used, by the names of their variables, which are empty. */
+      faults: ReadonlyMap<string, Fault>
+      digest: string
+    }
   /** `isLasting`: true if the files stay unusable until they are edited. */
   | { ok: false; fault: Fault; isLasting: boolean }
 
@@ -29,8 +35,8 @@ export type ReadVariables =
 export async function readVariables(folder: string): Promise<ReadVariables> {
   const read = await readFiles(folder, ofVariables)
   if (!read.ok) return read
-  const fault = read.files.find((file) => file.fault !== undefined)?.fault
-  if (fault !== undefined) return { ok: false, fault, isLasting: true }
-  const variables = read.files.map(({ name, text }) => [name, text.replace(/\r?\n$/, '')])
-  return { ok: true, variables: Object.fromEntries(variables), digest: read.digest }
+  const { files, digest } = read
+  const variables = Object.fromEntries(files.map(({ name, text }) => [name, text.replace(/\r?\n$/, '')]))
+  const faults = new Map(files.flatMap(({ name, fault }) => (fault === undefined ? [] : [[name, fault]])))
+  return { ok: true, variables, faults, digest }
 }

@@ -103,6 +103,7 @@ export class Breaker {
   readonly #options: BreakerOptions
   readonly #room: HookRoom
   readonly #load: LoadOfSick | undefined
+  readonly #onOpen: (() => void) | undefined
   #state: BreakerState = 'closed'
   /**
    * The results of the time window, in two halves. When the newer half is complete, it replaces the older
@@ -136,11 +137,15 @@ export class Breaker {
   #openedMs = 0
   #probeMs: number
 
-  /** Without `load`, each try but the first and the last costs a credit. */
-  constructor(options: BreakerOptions, room: HookRoom, load?: LoadOfSick) {
+  /**
+   * Without `load`, each try but the first and the last costs a credit. `onOpen`: called when the breaker
+   * opens, and at each request that starts while it is open.
+   */
+  constructor(options: BreakerOptions, room: HookRoom, load?: LoadOfSick, onOpen?: () => void) {
     this.#options = options
     this.#room = room
     this.#load = load
+    this.#onOpen = onOpen
     this.#probeMs = options.openMs
   }
 
@@ -224,6 +229,7 @@ export class Breaker {
       if (!isFree) this.#spend(tryClass)
       this.#lastBegunMs = nowMs
       this.#load?.sick(nowMs)
+      this.#onOpen?.()
     } else this.#load?.sound(nowMs)
     return this.#era
   }
@@ -329,6 +335,7 @@ export class Breaker {
     this.#sinceSuccess = successes === 0 ? deadResults : 0
     this.#lastBegunMs = nowMs
     this.#probeMs = this.#options.openMs
+    this.#onOpen?.()
   }
 
   #become(state: BreakerState): void {

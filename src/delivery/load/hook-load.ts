@@ -8,6 +8,13 @@ const latencyWeight = 0.3
 /** The longest pause between requests to a hook that answers none of them, in milliseconds. */
 const mostPauseOfDeadMs = 10_000
 
+type HookLoadOptions = {
+  /** False: the ceiling is the limit all the time. */
+  readonly isLearned?: boolean
+  /** Called at each request that starts or ends while the hook may get less than it could. */
+  readonly onLowered?: () => void
+}
+
 /**
  * What was learned about the load that a hook's server takes: how many requests at once, and how many a
  * second. All times are milliseconds of one monotonic clock.
@@ -16,18 +23,24 @@ export class HookLoad {
   readonly #limit: LearnedLimit
   readonly #ceiling: number
   readonly #isLearned: boolean
+  readonly #onLowered: (() => void) | undefined
   readonly #pace = new LearnedPace()
   #latencyMs = 0
   #lastBegunMs = Number.NEGATIVE_INFINITY
 
   /**
    * `shareOfGroup` returns the fraction of the group that this worker is, above 0 and up to 1. `ceiling`: the
-   * most requests that this worker may have in flight. Without `isLearned`, this is the limit all the time.
+   * most requests that this worker may have in flight.
    */
-  constructor(shareOfGroup: () => number, ceiling: number, isLearned = true) {
+  constructor(
+    shareOfGroup: () => number,
+    ceiling: number,
+    { isLearned = true, onLowered }: HookLoadOptions = {},
+  ) {
     this.#limit = new LearnedLimit(shareOfGroup, ceiling)
     this.#ceiling = ceiling
     this.#isLearned = isLearned
+    this.#onLowered = onLowered
   }
 
   /** The most requests that this worker may have in flight. */
@@ -77,6 +90,7 @@ export class HookLoad {
   /** Counts a request that starts. Pass the returned number to `ended` or `withdrawn`. */
   begun(nowMs: number): number {
     this.#lastBegunMs = nowMs
+    this.#tellLowered()
     return this.#limit.begun(nowMs)
   }
 
@@ -89,11 +103,16 @@ export class HookLoad {
     if (sign === 'answered') this.#pace.answered(nowMs)
     else if (sign === 'throttled' && !isPaused) this.#pace.throttled(begunMs, nowMs)
     this.#limit.ended(number, begunMs, isPaused ? 'nothing' : sign, nowMs)
+    this.#tellLowered()
   }
 
   /** Call this instead of `ended` for a request that was never sent, through no fault of the hook. */
   withdrawn(number: number, nowMs: number): void {
     this.#limit.withdrawn(number, nowMs)
+  }
+
+  #tellLowered(): void {
+    if (this.#isLearned && (this.#limit.wasLowered || this.#pace.isSet)) this.#onLowered?.()
   }
 }
 

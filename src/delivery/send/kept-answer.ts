@@ -1,4 +1,5 @@
 import type { Outcome } from '../outcomes/outcome.ts'
+import { occurring } from '../../secrets/occurring.ts'
 import { withoutSecrets } from '../../secrets/without-secrets.ts'
 
 export type Answer = Extract<Outcome, { kind: 'answer' }>
@@ -14,6 +15,12 @@ const lookAheadBytes = 8 * 1024
  * nothing of the answer is kept. Ids of people are much shorter.
  */
 const maxUserIdBytes = 1_000
+/**
+ * Limits on the users of a request that may occur in what is kept of its answer, by their number and by the
+ * characters of their ids. If there are more, the search could take milliseconds, and nothing is kept.
+ */
+const mostUsers = 128
+const mostUserCharacters = 8 * 1024
 
 /** The secrets of one request. They are masked together with those of its hook. */
 export type RequestSecrets = {
@@ -80,7 +87,10 @@ export class KeptAnswer {
   outcome(): Answer | undefined {
     if (this.#answer === undefined || this.#bytes === 0) return this.#answer
     const read = Buffer.concat(this.#chunks)
-    const kept = withoutSecrets(read, this.#ofHook, textsOf(this.#ofRequest), endOfKept(read, this.#maxBytes))
+    const limit = endOfKept(read, this.#maxBytes)
+    const users = occurring(read, userIdsOf(this.#ofRequest), limit)
+    if (users.length > mostUsers || charactersOf(users) > mostUserCharacters) return this.#answer
+    const kept = withoutSecrets(read, this.#ofHook, [...headersOf(this.#ofRequest), ...users], limit)
     // The text is cut once more, because a mask may be longer than its secret. The body gets memory of its
     // own. Otherwise the larger buffer would be kept, or passed to another thread, along with the body.
     return { ...this.#answer, body: new Uint8Array(kept.subarray(0, endOfKept(kept, this.#maxBytes))) }
@@ -96,15 +106,22 @@ function usersOf({ userId, userIds = [userId] }: RequestSecrets): readonly (Buff
   return userIds
 }
 
-function textsOf(request: RequestSecrets): string[] {
-  const { headers } = request
-  const values = headers.flatMap((value, at) => {
+function userIdsOf(request: RequestSecrets): readonly string[] {
+  const ids = usersOf(request).flatMap((userId) => (userId === null ? [] : [userId.toString('utf8')]))
+  return [...new Set(ids)]
+}
+
+function charactersOf(texts: readonly string[]): number {
+  return texts.reduce((sum, { length }) => sum + length, 0)
+}
+
+/** Returns the secrets in the headers that only a request has. */
+function headersOf({ headers }: RequestSecrets): readonly string[] {
+  return headers.flatMap((value, at) => {
     const name = at % 2 === 1 ? (headers[at - 1] ?? '') : ''
     if (name === 'Authorization') return [value, value.slice('Bearer '.length)]
     return secretHeaders.has(name) ? [value] : []
   })
-  const users = usersOf(request).flatMap((userId) => (userId === null ? [] : [userId.toString('utf8')]))
-  return [...values, ...new Set(users)]
 }
 
 /** Returns how many bytes of a UTF-8 text are kept, at most `maxBytes`, so that no character is cut. */

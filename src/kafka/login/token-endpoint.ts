@@ -9,6 +9,7 @@ import {
 } from '../../http/client-credentials.ts'
 import { http } from '../../http/node-http.ts'
 import { readAnswer } from '../../http/read-answer.ts'
+import { parseRetryAfter } from '../../http/retry-after.ts'
 import { secretsOf } from '../../secrets/secret-texts.ts'
 import { textWithoutSecrets } from '../../secrets/without-secrets.ts'
 import { LoginError } from '../../http/login-error.ts'
@@ -26,25 +27,36 @@ export type TokenRequest = {
   readonly timeoutMs: number
 }
 
+/** Reports that a token endpoint has refused a token. `afterMs`: the wait that it asked for, or 0. */
+export class TokenRefusedError extends LoginError {
+  readonly afterMs: number
+
+  constructor(message: string, afterMs: number) {
+    super(message)
+    this.afterMs = afterMs
+  }
+}
+
 /** The largest answer that is accepted, in bytes. A token takes a few kilobytes. */
 const maxAnswerBytes = 256 * 1024
 
 /**
  * Requests a token with client credentials. Rejects with a LoginError that contains the endpoint's answer,
- * but never the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
+ * but never the secret; with a TokenRefusedError if the endpoint has answered with another status than 200.
+ * Source: RFC 6749, sections 2.3.1, 4.4 and 5.
  */
 export async function requestToken(asked: TokenRequest, now: () => number): Promise<Token> {
   const askedMs = now()
-  const { status, text } = await post(asked)
+  const { status, text, afterMs } = await post(asked)
   const answer = readTokenAnswer(status, text, askedMs)
   if (answer.ok) return answer.token
-  if (status !== 200) throw new LoginError(refusalOf(asked, status, answer))
+  if (status !== 200) throw new TokenRefusedError(refusalOf(asked, status, answer), afterMs)
   throw new LoginError(
     `the token endpoint ${asked.url} answered 200 without an access_token: is kafka.oauthTokenUrl (SLUICE_KAFKA_OAUTH_TOKEN_URL) the URL of the token endpoint?`,
   )
 }
 
-async function post(asked: TokenRequest): Promise<{ status: number; text: string }> {
+async function post(asked: TokenRequest): Promise<{ status: number; text: string; afterMs: number }> {
   const { url, ca, timeoutMs } = asked
   const form = tokenForm(asked)
   const deadline = AbortSignal.timeout(timeoutMs)
@@ -62,7 +74,9 @@ async function post(asked: TokenRequest): Promise<{ status: number; text: string
       signal: deadline,
       ...(ca !== undefined && { ca: [...ca] }),
     })
-    return { status: response.statusCode ?? 0, text: await readAnswer(response, maxAnswerBytes) }
+    const { statusCode: status = 0, headers } = response
+    const afterMs = parseRetryAfter(headers['retry-after'], Date.now(), headers.date) ?? 0
+    return { status, text: await readAnswer(response, maxAnswerBytes), afterMs }
   } catch (cause) {
     throw new LoginError(
       `the token endpoint ${url} gave no token: ${failureOf(cause, deadline, timeoutMs)}`,

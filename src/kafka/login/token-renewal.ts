@@ -1,4 +1,5 @@
 import type { Token } from '../../http/client-credentials.ts'
+import { TokenRefusedError } from './token-endpoint.ts'
 
 export type TokensOptions = {
   /** Requests a new token. Rejects if there is no new token. */
@@ -24,6 +25,8 @@ const renewedBeforeMs = 15_000
  * end before it reaches the broker.
  */
 const sparedMs = 2_000
+/** The longest wait that a token endpoint can ask for, in milliseconds. */
+const longestAskedMs = 5 * 60_000
 
 /**
  * The token that all connections of a process share. The token is renewed when a connection asks for it and
@@ -35,6 +38,8 @@ export class Tokens {
   #token: Token | undefined
   #renewMs = 0
   #asking: Promise<Token> | undefined
+  /** The last refusal with which the endpoint has asked for a wait. */
+  #refused: { readonly error: TokenRefusedError; readonly untilMs: number } | undefined
 
   constructor(options: TokensOptions) {
     this.#options = options
@@ -46,6 +51,7 @@ export class Tokens {
     const token = this.#token
     if (token !== undefined && nowMs < this.#renewMs) return token.value
     try {
+      if (this.#refused !== undefined && nowMs < this.#refused.untilMs) throw this.#refused.error
       return (await (this.#asking ??= this.#renew())).value
     } catch (error) {
       if (token === undefined || token.endsMs - sparedMs <= nowMs) throw error
@@ -55,13 +61,17 @@ export class Tokens {
   }
 
   async #renew(): Promise<Token> {
+    const askedMs = this.#options.now()
     try {
-      const askedMs = this.#options.now()
       const token = await this.#options.ask()
       this.#token = token
       const spare = Math.max(renewedBeforeMs, (token.endsMs - askedMs) * renewedBeforeShare)
       this.#renewMs = token.endsMs - spare
       return token
+    } catch (error) {
+      if (error instanceof TokenRefusedError)
+        this.#refused = { error, untilMs: askedMs + Math.min(error.afterMs, longestAskedMs) }
+      throw error
     } finally {
       this.#asking = undefined
     }

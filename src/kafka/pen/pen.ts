@@ -4,7 +4,7 @@ import { Coordinator } from '../cluster/coordinator.ts'
 import { ProduceLink } from '../produce/produce-link.ts'
 import type { ProduceOutcome } from '../produce/produce-outcome.ts'
 import { describeErrorCode, errorCodes } from '../wire/error-codes.ts'
-import { messageOf } from '../wire/errors.ts'
+import { isProtocolError, messageOf } from '../wire/errors.ts'
 import { produceRequest, type ProducedTopic, writeProduceRequest } from '../wire/produce-request.ts'
 import {
   addPartitionsToTxn,
@@ -41,6 +41,14 @@ export class NotWrittenError extends Error {
     return this.errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION
   }
 
+  /** True if this program may not write with the transactional id, or to a topic of the transaction. */
+  get lacksRight(): boolean {
+    return (
+      this.errorCode === errorCodes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED ||
+      this.errorCode === errorCodes.TOPIC_AUTHORIZATION_FAILED
+    )
+  }
+
   constructor(message: string, { isFenced, isLate, errorCode, cause }: NotWrittenOptions = {}) {
     super(message, { cause })
     this.isFenced = isFenced ?? false
@@ -75,6 +83,9 @@ const pause = { firstMs: 2, longestMs: 200 } as const
 /** The most bytes of keys and values in one batch. A topic takes a batch of 1 MiB by default. */
 const maxBatchBytes = 512 * 1024
 const timeouts = { replicasTimeoutMs: 5_000, sendTimeoutMs: 8_000 } as const
+
+/** To ask again doesn't help. Brokers say this also when they are asked for the coordinator. */
+const forbidden: ReadonlySet<string> = new Set(['TRANSACTIONAL_ID_AUTHORIZATION_FAILED'])
 
 /** The errors that say that another process has taken the pen, or that Kafka has forgotten this holder. */
 const lost: ReadonlySet<number> = new Set([
@@ -184,7 +195,7 @@ export class Pen {
     this.#holder = undefined
     const { errorCode } = await this.#ask(addPartitionsToTxn(transactionalId, holder, places)).catch(
       (cause: unknown) => {
-        throw new NotWrittenError(messageOf(cause), { cause })
+        throw cause instanceof NotWrittenError ? cause : new NotWrittenError(messageOf(cause), { cause })
       },
     )
     if (errorCode !== errorCodes.NONE) throw refusal('the transaction could not begin', errorCode)
@@ -239,6 +250,11 @@ export class Pen {
         const answer = await this.#coordinator.ask(request)
         if (answer.errorCode !== errorCodes.CONCURRENT_TRANSACTIONS || isLast) return answer
       } catch (error) {
+        if (isProtocolError(error, forbidden))
+          throw new NotWrittenError(messageOf(error), {
+            errorCode: errorCodes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            cause: error,
+          })
         if (isLast) throw error
         onUnanswered()
       }

@@ -22,10 +22,10 @@ import { TopicMemory } from './topic-memory.ts'
 const outlineEveryMs = 10 * 60_000
 
 /**
- * How much of its time a process spends on changes of the catalog at most, while many come. What it delivers
- * can't wait.
+ * How much of its time a process spends on changes of the catalog at most, while many come, because what it
+ * delivers can't wait. The second share is for a process that has nothing else to do.
  */
-const shareOfChanges = 0.2
+const shareOfChanges = { share: 0.2, idleShare: 0.8 } as const
 
 /** Opens the catalog of a role from its topic, or from the last good copy of it. */
 export async function openFromTopic({
@@ -37,7 +37,7 @@ export async function openFromTopic({
 }: OpenCatalogOptions): Promise<RoleCatalog> {
   const listeners = new Listeners<[catalog: Catalog, before: Catalog]>()
   const outlines = new CatalogMemory(config, (about, message) => log.warn(about, message))
-  const pace = new Pace({ share: shareOfChanges, pieceMs })
+  const pace = new Pace({ ...shareOfChanges, pieceMs })
   const memory = new TopicMemory(config, log, pace)
   const known = memory.exists ? await memory.place() : await knownOf(outlines)
   const read = await readOrCopy({ config, log, role, known, memory, pace })

@@ -208,10 +208,22 @@ function situationOf(
         sources.get(spaceId)?.kind === 'audiences' &&
         destinations.get(destinationId)?.sources.includes(spaceId) === true,
     ),
-    secrets: [...destinations.values()].flatMap(({ id, sharedSecretEndsAtMs }) =>
-      sharedSecretEndsAtMs === undefined ? [] : [{ destinationId: id, endsAtMs: sharedSecretEndsAtMs }],
-    ),
+    secrets: endsOf(destinations),
   }
+}
+
+type Ends = ReturnType<ConstructorParameters<typeof Notifier>[0]['situation']>['secrets']
+const knownEnds = new WeakMap<Catalog['destinations'], Ends>()
+
+/** Returns when secrets end. This is asked every few seconds, so a version of the catalog is read once. */
+function endsOf(destinations: Catalog['destinations']): Ends {
+  const known = knownEnds.get(destinations)
+  if (known !== undefined) return known
+  const ends = [...destinations.values()].flatMap(({ id, sharedSecretEndsAtMs }) =>
+    sharedSecretEndsAtMs === undefined ? [] : [{ destinationId: id, endsAtMs: sharedSecretEndsAtMs }],
+  )
+  knownEnds.set(destinations, ends)
+  return ends
 }
 
 /** Returns what notices say about a destination, which may have been removed. */

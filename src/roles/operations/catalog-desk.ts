@@ -77,8 +77,9 @@ export async function openCatalogDesk(
       const halt = change.isDryRun === true ? problem : (problem ?? (await compaction.present()))
       if (halt !== undefined) return { ok: false, kind: 'halted', problem: halt }
       return desk.change(change).catch((error: unknown) => {
-        if (error instanceof NotWrittenError && error.lacksTopic) throw new StartError(lacksTopic(config))
-        throw error
+        if (!(error instanceof NotWrittenError)) throw error
+        if (error.lacksTopic) throw new StartError(lacksTopic(config))
+        throw error.lacksRight ? new StartError(lacksRight(config)) : error
       })
     },
     shown: (object, how) => definitions.shown(object, object.definition, how),
@@ -99,6 +100,11 @@ export async function openCatalogDesk(
 function lacksTopic(config: Config): string {
   const { catalog, catalogHistory, replayJobs } = topicNames(config)
   return `The change was not made, because ${catalog}, ${catalogHistory} or ${replayJobs} does not exist: \`sluice topics apply\` creates what is missing.`
+}
+
+function lacksRight(config: Config): string {
+  const { catalog, catalogHistory, replayJobs } = topicNames(config)
+  return `The change was not made, because Kafka does not allow it to this program: it needs WRITE on the transactional id ${catalog}, and on the topics ${catalog}, ${catalogHistory} and ${replayJobs} (docs/acls.md).`
 }
 
 function auditedRecord({
@@ -156,6 +162,8 @@ export function refusalText(answer: Extract<ChangeAnswer, { ok: false }>): strin
       return `Change ${answer.asked.revision} was made for this request already.`
     case 'busy':
       return 'Other processes change the catalog all the time: try again.'
+    case 'full':
+      return 'Too many changes of the catalog wait here: nothing was changed. Try again in a few seconds.'
     case 'ended':
       return 'The token has ended meanwhile: nothing was changed.'
     case 'halted':

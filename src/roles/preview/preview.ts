@@ -1,3 +1,5 @@
+import { Breath } from '../../async/breath.ts'
+import type { Pace } from '../../async/pace.ts'
 import type { Destination } from '../../catalog/catalog.ts'
 import { parseCatalogData } from '../../catalog/parse.ts'
 import { MessageView } from '../../conditions/message-view.ts'
@@ -58,6 +60,8 @@ export type CheckedRule =
   | { ok: false; faults: readonly string[] }
 
 const place = 'destinations[0].'
+/** The usual length of a piece of a preview, in milliseconds. */
+export const pieceMs = 10
 
 /** Checks a rule as the catalog would check it. */
 export function checkRule(rule: Rule): CheckedRule {
@@ -86,12 +90,61 @@ export function previewOf(
   messages: readonly Tried[],
   limits: MessageLimits,
 ): readonly Previewed[] {
-  return messages.map(({ value, atMs }, offset) => {
-    const entered = enter(value, { topic: 'preview', partition: 0, offset, timestampMs: atMs }, limits)
-    if (entered.ok) return previewed(destination, entered.message)
-    const detail = `${entered.reason}: ${entered.detail}`
-    return { messageId: null, message: null, result: 'refused', detail, mapping: null, request: null }
-  })
+  return messages.map((message, offset) => previewOfOne(destination, { ...message, offset }, limits))
+}
+
+/** Returns what a rule does with a message. `offset`: its place among the messages that are tried. */
+function previewOfOne(
+  destination: Destination,
+  { value, atMs, offset }: Tried & { readonly offset: number },
+  limits: MessageLimits,
+): Previewed {
+  const entered = enter(value, { topic: 'preview', partition: 0, offset, timestampMs: atMs }, limits)
+  if (entered.ok) return previewed(destination, entered.message)
+  const detail = `${entered.reason}: ${entered.detail}`
+  return { messageId: null, message: null, result: 'refused', detail, mapping: null, request: null }
+}
+
+export type PreviewBounds = {
+  /** What all previews together may take of the time of the process. */
+  readonly pace: Pace
+  /** The most milliseconds that the messages may take, without the rests between them. */
+  readonly mostMs: number
+  /** The most characters of all results. */
+  readonly mostCharacters: number
+}
+
+/** `after`: how many messages were tried until a bound was reached. */
+export type BoundedPreview =
+  | { readonly ok: true; readonly results: readonly Previewed[] }
+  | { readonly ok: false; readonly bound: 'time' | 'characters'; readonly after: number }
+
+/**
+ * Returns what a rule does with each message, as `previewOf`, within bounds: somebody else has written the
+ * rule, and others wait for the process. Between two messages, the event loop does what else waits.
+ */
+export async function boundedPreviewOf(
+  destination: Destination,
+  messages: readonly Tried[],
+  limits: MessageLimits,
+  { pace, mostMs, mostCharacters }: PreviewBounds,
+): Promise<BoundedPreview> {
+  const breath = new Breath(pieceMs, pace)
+  const results: Previewed[] = []
+  let [tookMs, characters] = [0, 0]
+  for (const [offset, message] of messages.entries()) {
+    const startedMs = performance.now()
+    const result = previewOfOne(destination, { ...message, offset }, limits)
+    tookMs += performance.now() - startedMs
+    characters += (result.message?.length ?? 0) + (result.request?.body.length ?? 0)
+    const after = offset + 1
+    if (characters > mostCharacters) return { ok: false, bound: 'characters', after }
+    results.push(result)
+    if (after === messages.length) break
+    if (tookMs > mostMs) return { ok: false, bound: 'time', after }
+    await breath.take()
+  }
+  return { ok: true, results }
 }
 
 function previewed(destination: Destination, message: Entered): Previewed {

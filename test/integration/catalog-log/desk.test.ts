@@ -4,8 +4,10 @@ import type { ChangeAnswer } from '../../../src/catalog-log/desk.ts'
 import type { Edit } from '../../../src/catalog-log/judge.ts'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import type { RefusedRecord } from '../../../src/catalog-log/log.ts'
+import { Pen } from '../../../src/kafka/pen/pen.ts'
 import { catalogKeys, openDesk } from '../../support/catalog-log.ts'
 import { createTopic, produce, randomPrefix, readAll } from '../../support/kafka.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
 
 async function newTopic(): Promise<string> {
   const topic = `${randomPrefix()}catalog`
@@ -210,4 +212,49 @@ test('a key is replaced in steps: nobody who lacks one writes, and the old one i
   const stored = log.objects.get('destination/crm')?.definition ?? {}
   expect(only.plain({ kind: 'destination', id: 'crm' }, stored)).toMatchObject({ sharedSecret: 'the-secret' })
   expect(new Set(log.of('destination').map(({ id }) => id))).toEqual(new Set(['crm', 'erp']))
+})
+
+test('a foreign program that takes the pen all the time makes nobody loop, and no answer is wrong', async () => {
+  const topic = await newTopic()
+  let takes = 0
+  const desk = openDesk(topic, catalogKeys(), undefined, {
+    penOf: (pen) => ({
+      get isHeld() {
+        return pen.isHeld
+      },
+      take(transactionMs) {
+        takes++
+        return pen.take(transactionMs)
+      },
+      write: (records, beside) => pen.write(records, beside),
+      close: () => pen.close(),
+    }),
+  })
+  expect(await desk.change({ edits: [source('shop')], by: 'ann' })).toMatchObject({ ok: true })
+
+  const foreign = new Pen({ kafka: workerKafka(), transactionalId: topic, topic })
+  const fences: number[] = []
+  const fencing = setInterval(() => {
+    foreign.take().then(
+      () => fences.push(0),
+      () => undefined,
+    )
+  }, 50)
+  const made: string[] = []
+  for (let change = 0; fences.length < 20; change++) {
+    takes = 0
+    const id = `d${change}`
+    const answer = await desk.change({ edits: [destination(id)], by: 'ann' })
+    // Each try takes the pen once, and there are eight at most.
+    expect(takes).toBeLessThanOrEqual(8)
+    if (answer.ok) made.push(id)
+    else expect(answer).toEqual({ ok: false, kind: 'busy' })
+  }
+  clearInterval(fencing)
+  await foreign.close()
+  const { objects } = await desk.look()
+  expect([...objects.keys()].toSorted()).toEqual(
+    ['source/shop', ...made.map((id) => `destination/${id}`)].toSorted(),
+  )
+  expect(await desk.change({ edits: [destination('last')], by: 'ann' })).toMatchObject({ ok: true })
 })

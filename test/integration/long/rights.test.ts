@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writeFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { readConfig } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'
 import { type KafkaRole, kafkaRoles } from '../../../src/topics/kafka-roles.ts'
@@ -6,6 +10,7 @@ import { type Right, rightsOf } from '../../../src/topics/rights.ts'
 import { applyTopics } from '../../../src/topics/topic-apply.ts'
 import { openKafka } from '../../../src/roles/start/ask-kafka.ts'
 import { topicLayout } from '../../../src/roles/start/settings.ts'
+import { openCatalogDesk } from '../../../src/roles/operations/catalog-desk.ts'
 import { applyTopicTable } from '../../../src/roles/operations/topic-table.ts'
 import { type AuthorizedKafka, startAuthorizedKafka } from '../../support/authorized-kafka.ts'
 import { until } from '../../support/until.ts'
@@ -82,4 +87,44 @@ describe.each(kafkaRoles)('%s', (role) => {
       await until('it is allowed again', async () => (await start(role)) === 'started')
     }
   })
+})
+
+test('a change of the catalog without the right to its transactional id is refused with what is missing', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-rights-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const keys = join(folder, 'keys')
+  writeFileSync(keys, newKeyLine())
+  const inTopic = { SLUICE_CATALOG_SOURCE: 'topic', SLUICE_CATALOG_KEYS_FILE: keys }
+  await applyTopicTable(configOf({ ...inTopic, SLUICE_KAFKA_BROKERS: kafka.direct }), quiet)
+  const config = configOf({ ...inTopic, ...kafka.login('admin') })
+  const all = rightsOf('admin', {
+    layout: topicLayout(config),
+    groupId: config.kafka.groupId,
+    withSettings: true,
+  })
+  const pen = all.find(({ resource }) => resource === 'TransactionalId')
+  if (pen === undefined) throw new Error('the admin API needs no right to change the catalog')
+  await kafka.allow(
+    'admin',
+    all.filter((right) => right !== pen),
+  )
+  // No broker tells at a start what a client may do with a transactional id.
+  const desk = await until('the other rights are in force', () =>
+    openCatalogDesk(config, quiet, 'admin').catch(() => undefined),
+  )
+  onTestFinished(() => desk.close())
+  const change = () =>
+    desk.change({
+      edits: [{ name: { kind: 'source', id: 'shop' }, op: 'put', given: { id: 'shop' } }],
+      by: 'a',
+    })
+  await expect(change()).rejects.toThrow(
+    /^The change was not made, .* needs WRITE on the transactional id sluice\.catalog,/,
+  )
+  await kafka.allow('admin', [pen])
+  expect(
+    await until('it is made once it is allowed', () => change().catch(() => undefined), {
+      timeoutMs: 30_000,
+    }),
+  ).toMatchObject({ ok: true })
 })

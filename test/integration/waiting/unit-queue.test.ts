@@ -45,9 +45,9 @@ afterEach(async () => {
 async function own(
   of: QueueTopics,
   found?: Partial<QueuePartition['found']>,
-  settings?: OwnerSettings,
+  { reader: through = reader, ...settings }: OwnerSettings & { reader?: PartitionReader } = {},
 ): Promise<Owner> {
-  const owner = await openOwner({ reader, producer }, of, found, settings)
+  const owner = await openOwner({ reader: through, producer }, of, found, settings)
   open.push(owner.queue)
   return owner
 }
@@ -112,6 +112,62 @@ test('a late record is found without an append of its own', async () => {
     return second.queue.undone === 1
   })
   expect(await second.drain('a')).toEqual(['late'])
+})
+
+test('records that are appended while the owner reads what another one has appended are found too', async () => {
+  const of = await topics()
+  const first = await own(of)
+  const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let isHeld = false
+  const slow: PartitionReader = {
+    ...reader,
+    async *readWhole(options) {
+      const pieces = []
+      for await (const piece of reader.readWhole(options)) pieces.push(piece)
+      if (isHeld) {
+        read.resolve()
+        await goOn.promise
+      }
+      yield* pieces
+    },
+  }
+  const second = await own(of, undefined, { reader: slow })
+  isHeld = true
+  await first.append('a', 'late')
+  // Its offset tells that another record lies before it.
+  await second.append('a', 'a1')
+  await read.promise
+  await second.append('a', 'a2')
+  goOn.resolve()
+  await until('it knows all', () => second.queue.undone === 3)
+  expect(await second.drain('a')).toEqual(['late', 'a1', 'a2'])
+})
+
+test('full blocks without marks, which a killed owner has left, are read by its successor alone', async () => {
+  const of = await topics()
+  const count = 2 * blockSize + 10
+  const headers = { 'destination-id': 'a' }
+  await produce(
+    of.topic,
+    Array.from({ length: count }, (_, index) => ({
+      value: `a${index}`,
+      headers: { ...headers, queued: `killed/${index + 1}/fresh` },
+    })),
+  )
+  const first = await own(of)
+  await first.queue.close()
+  const from: number[] = []
+  const seen: PartitionReader = {
+    ...reader,
+    readWhole(options) {
+      if (options.topic === of.topic) from.push(options.from)
+      return reader.readWhole(options)
+    },
+  }
+  const second = await own(of, undefined, { reader: seen })
+  expect(second.queue.undone).toBe(count)
+  expect(from).toEqual([count])
+  expect(await second.next('a')).toBe('a0')
 })
 
 test('one question to the brokers finds what others have appended to all units', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Quota } from '../../../src/catalog/labels.ts'
 import { Definitions } from '../../../src/catalog-log/definitions.ts'
-import { CatalogDesk } from '../../../src/catalog-log/desk.ts'
+import { CatalogDesk, mostWaitingObjects } from '../../../src/catalog-log/desk.ts'
 import type { Edit } from '../../../src/catalog-log/judge.ts'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
 import { keyOf } from '../../../src/catalog-log/names.ts'
@@ -223,3 +223,40 @@ test('a change of very many objects takes the pen for longer, and the next one a
   expect(await desk.change({ edits: [source('s2', 'y')], by: 'ann' })).toMatchObject({ ok: true })
   expect(taken).toEqual([20_000, 10_000])
 }, 60_000)
+
+test('while very many objects have no answer, further changes are refused, and later ones are taken', async () => {
+  const desk = deskOf([])
+  const removals = Array.from({ length: mostWaitingObjects }, (_, index): Edit => {
+    return { name: { kind: 'destination', id: `d${index}` }, op: 'remove' }
+  })
+  const large = desk.change({ edits: removals, by: 'ann' })
+  const change = { edits: [source('shop', 'Shop')], by: 'bob' }
+  expect(await desk.change(change)).toEqual({ ok: false, kind: 'full' })
+  expect(await large).toMatchObject({ ok: false, kind: 'missing' })
+  expect(await desk.change(change)).toMatchObject({ ok: true })
+})
+
+test('an export of a later version is refused with what is in it that this one does not know', async () => {
+  const keys = catalogKeys()
+  const seals = new RecordSeals('test', keys)
+  const desk = deskOf([], [], keys)
+  await desk.change({ edits: [source('shop', 'Shop')], by: 'ann' })
+  const log = await desk.look()
+  const lines = (sealedExport(log, seals, 'test') ?? '').trimEnd().split('\n')
+  const { key, value, headers = {} } = seals.write('rule/vip', { id: 'vip' }, log.head?.revision ?? 0)
+  const { revision, mac } = headers
+  const ofLater = JSON.stringify({ key, value, revision, mac, offset: 0.5 })
+  expect(
+    readSealedExport([...lines.slice(0, 2), ofLater, ...lines.slice(2)].join('\n'), seals, 'test'),
+  ).toEqual({
+    ok: false,
+    problem: 'the record rule/vip has a key that this version does not know',
+  })
+  const [about = '', ...records] = lines
+  const read = readSealedExport(
+    [about.replace('"format":1', '"format":2'), ...records].join('\n'),
+    seals,
+    'test',
+  )
+  expect(read).toMatchObject({ ok: false, problem: 'a later version of Sluice wrote it: update this one' })
+})

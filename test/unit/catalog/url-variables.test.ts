@@ -73,6 +73,21 @@ describe('a variable where none is filled in', () => {
     ],
     ['an id', "{ id: '${CATALOG_TOKEN}', sources: [], hooks: [] }", 'id'],
     ['a source', "{ id: crm, sources: ['${CATALOG_TOKEN}'], hooks: [] }", 'sources[0]'],
+    [
+      'a text deep in a mapping',
+      "{ id: crm, sources: [], hooks: [], mappings: [{ body: { a: { b: [{ c: { d: '${CATALOG_TOKEN}' } }] } } }] }",
+      'mappings[0].body.a.b[0].c.d',
+    ],
+    [
+      'a name that a mapping gives',
+      "{ id: crm, sources: [], hooks: [], mappings: [{ body: { '${CATALOG_TOKEN}': 1 } }] }",
+      'mappings[0].body["$"…]',
+    ],
+    [
+      'the id of a client',
+      "{ id: crm, sources: [], hooks: [{ url: https://example.com, login: { kind: oauth2, clientId: '${CATALOG_TOKEN}', clientSecret: a, tokenUrl: https://example.com } }] }",
+      'hooks[0].login.clientId',
+    ],
   ])('is refused: %s', (_, destination, path) => {
     const parsed = parse(destination)
     expect(parsed.ok ? [] : parsed.faults.map((fault) => fault.path)).toContain(`destinations[0].${path}`)

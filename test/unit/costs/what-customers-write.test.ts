@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { measureMasks } from '../../../bench/refusals/masks.ts'
 import { isSameJson } from '../../../src/audience/decide.ts'
@@ -12,6 +13,7 @@ import { fillIn } from '../../../src/catalog/variables.ts'
 import { createValuesOf } from '../../../src/delivery-log/indexed-values.ts'
 import { answerLines, plain } from '../../../src/delivery-log/lines.ts'
 import { judgeConnect } from '../../../src/delivery/connect/connect-answer.ts'
+import { KeptAnswer } from '../../../src/delivery/send/kept-answer.ts'
 import { parseRetryAfter } from '../../../src/http/retry-after.ts'
 import { webhookIdOf } from '../../../src/delivery/signature.ts'
 import { plainAddress } from '../../../src/http/client-address.ts'
@@ -32,7 +34,8 @@ import { compileJsonSchema, createJsonReader } from '../../../src/schema-registr
 import { secretsOf } from '../../../src/secrets/secret-texts.ts'
 import { withoutSecrets } from '../../../src/secrets/without-secrets.ts'
 import { contextIn } from '../../../src/tracing/carrier.ts'
-import { growthOf, leastCpuMs, leastOf } from '../../support/cost.ts'
+import { costRatio, growthOf, leastCpuMs, leastOf } from '../../support/cost.ts'
+import { rewriteOrdinaryBody } from '../../support/ordinary-body.ts'
 import { encodeBatch, encodeRecords, readBatches } from '../../support/raw-batch.ts'
 
 // Nothing that a customer, a receiver or a producer writes may cost more than in proportion to its length.
@@ -392,4 +395,19 @@ test('a mask of 10 KiB of an answer, with 8 KiB of secrets, costs a fraction of 
   // On a quiet machine, it is less than 0.5 ms (`npm run bench -- refusals`).
   const mostMs = 5
   expect(leastOf(mostMs, () => measureMasks({ rounds: 1 }).worst_mask_ms)).toBeLessThan(mostMs)
+})
+
+test('a mask of the users of a batch costs no more than the bytes of the batch', () => {
+  const userIds = many(1_000, () => Buffer.from(randomUUID()))
+  const answer = Buffer.from(`no such user: ${String(userIds[500])}; `.repeat(100))
+  const keep = (): string => {
+    const kept = new KeptAnswer(2_048, [], { headers: [], userId: null, userIds })
+    kept.begin({ kind: 'answer', status: 500 }, undefined)
+    kept.take(answer)
+    return Buffer.from(kept.outcome()?.body ?? []).toString()
+  }
+  expect(keep()).toMatch(/^no such user: \[redacted\]; no such user: \[redacted\]/)
+  // It is less than half a body. A search for all users would cost six.
+  const mostBodies = 2
+  expect(costRatio(keep, rewriteOrdinaryBody, mostBodies)).toBeLessThan(mostBodies)
 })

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { RuleTime } from '../../../src/pipeline/rule-time.ts'
 import { destinationOf, type Destination, failed, stage, type Stage, taken, TestRecord } from './stage.ts'
 
-function clocked(mostMs: number) {
+function clocked(mostMs: number, mostOfAllMs = 10 * mostMs) {
   let nowMs = 0
   const over: string[] = []
-  const time = new RuleTime({ mostMs, onOver: (id) => over.push(id), monotonicMs: () => nowMs })
+  const onOver = (id: string): void => void over.push(id)
+  const time = new RuleTime({ mostMs, mostOfAllMs, onOver, monotonicMs: () => nowMs })
   const take = (id: string, ms: number) => time.measure(id, () => void (nowMs += ms))
   return { time, over, take, pass: (ms: number) => (nowMs += ms) }
 }
@@ -34,6 +35,56 @@ test('no pause is longer than a second, and what is paid is forgotten', () => {
   expect(time.waitMs('crm')).toBe(1_000)
   pass(10_000_000)
   expect(time.waitMs('crm')).toBe(0)
+})
+
+test('many destinations of one customer together take no more than is allowed to all, and who takes little never waits', () => {
+  const { time, take, pass } = clocked(100, 500)
+  const heavy = Array.from({ length: 50 }, (_, at) => `heavy-${at}`)
+  const takenMs = { heavy: 0, light: 0 }
+  let waitsOfLight = 0
+  const second = (): void => {
+    for (let ms = 0; ms < 1_000; ms += 10) {
+      for (const id of heavy) {
+        if (time.waitMs(id) > 0) continue
+        take(id, 2)
+        takenMs.heavy += 2
+      }
+      if (time.waitMs('light') > 0) waitsOfLight++
+      else {
+        take('light', 0.05)
+        takenMs.light += 0.05
+      }
+      pass(10)
+    }
+  }
+  // The share is found within the first seconds.
+  for (let at = 0; at < 3; at++) second()
+  takenMs.heavy = 0
+  const startedMs = pass(0)
+  for (let at = 0; at < 20; at++) second()
+  const seconds = (pass(0) - startedMs) / 1_000
+  expect(takenMs.heavy / seconds).toBeGreaterThan(300)
+  expect(takenMs.heavy / seconds).toBeLessThan(600)
+  expect(waitsOfLight).toBe(0)
+})
+
+test('what others take is given back once they take no more', () => {
+  const { time, take, pass } = clocked(100, 200)
+  for (let at = 0; at < 300; at++) {
+    for (const id of ['a', 'b', 'c', 'd']) if (time.waitMs(id) === 0) take(id, 10)
+    pass(10)
+  }
+  pass(5_000)
+  let takenMs = 0
+  for (let ms = 0; ms < 10_000; ms += 10) {
+    if (time.waitMs('a') === 0) {
+      take('a', 5)
+      takenMs += 5
+    }
+    pass(10)
+  }
+  // A clock that also counts what is taken passes 10 to 15 ms a step.
+  expect(takenMs).toBeGreaterThan(900)
 })
 
 const sources = { shop: {} } as const

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Fault, formatFault } from '../../../../src/catalog/fault.ts'
 import { type CatalogFile, openCatalogFile } from '../../../../src/catalog/file/file.ts'
 import { outlineOf } from '../../../../src/catalog/outline.ts'
+import { createAuthority } from '../../../support/certificates.ts'
 import { until } from '../../../support/until.ts'
 
 /** Tests of a folder with a file for each destination. */
@@ -225,4 +226,35 @@ test('a variable that is gone keeps its value, is told, and blocks no other edit
     () => current().destinations.get('crm')?.sharedSecret === 'another-secret',
   )
   expect(refused()).toBeUndefined()
+})
+
+test('a certificate that can not be used keeps the former one, is told, and blocks no other edit', async () => {
+  const variables = await mkdtemp(join(tmpdir(), 'sluice-folder-variables-'))
+  onTestFinished(() => rm(variables, { recursive: true, force: true }))
+  const [first, next] = ['first', 'next'].map((name) => createAuthority('a').issue({ names: [name] }))
+  const hold = async ({ cert = '', key = '' } = {}): Promise<void> => {
+    await writeFile(join(variables, 'CATALOG_CERT'), cert)
+    await writeFile(join(variables, 'CATALOG_KEY'), key)
+  }
+  await hold(first)
+  await write('sources.yaml', 'sources: [{ id: shop }]')
+  const tls = 'tls: { certificate: "${CATALOG_CERT}", key: "${CATALOG_KEY}" }'
+  await write('crm.yaml', `id: crm\nsources: [shop]\nhooks: [{ url: https://example.com/, ${tls} }]`)
+  const { current, refused } = await open(variables)
+  const shown = () => current().destinations.get('crm')?.hooks[0]?.tls?.certificate
+  await hold({ cert: next?.cert.slice(0, 100) ?? '', key: next?.key ?? '' })
+  await until('it is told', () => refused() !== undefined)
+  expect(texts(refused()?.faults ?? [])).toEqual([
+    expect.stringMatching(/^crm\.yaml:3:\d+: crm: hooks\[0\]\.tls\.certificate: is not a whole certificate/),
+  ])
+  // Another file with a fault of its own is left out at the same time.
+  await destination('faulty', 'state: nothing\n')
+  await destination('erp')
+  await until('the other edit is in force', () => 'erp' in states())
+  expect(shown()).toBe(first?.cert.trimEnd())
+  await until('both are told', () => refused()?.faults.length === 2)
+  await unlink(join(folder, 'faulty.yaml'))
+  await hold(next)
+  await until('the new one is in force', () => shown() === next?.cert.trimEnd())
+  await until('nothing is told', () => refused() === undefined)
 })

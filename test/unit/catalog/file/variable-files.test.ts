@@ -1,9 +1,10 @@
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { formatFault } from '../../../../src/catalog/fault.ts'
 import { type CatalogFile, openCatalogFile } from '../../../../src/catalog/file/file.ts'
+import { createAuthority } from '../../../support/certificates.ts'
 import { until } from '../../../support/until.ts'
 
 /** Tests of variables that come from a folder of files, as Kubernetes mounts a Secret. */
@@ -150,4 +151,92 @@ test('a variable that the catalog does not name changes nothing', async () => {
   await writeFile(path, `${catalog}# edited\n`)
   await until('the edit is in force', () => file.current().version !== before.version)
   expect(changes).toBe(2)
+})
+
+const authority = createAuthority('of files')
+const edited = (erp: string): string => `
+sources: [{ id: shop }]
+destinations:
+  - id: crm
+    sources: [shop]
+    hooks: [{ url: https://example.com/crm, tls: { certificate: '\${CATALOG_CERT}', key: '\${CATALOG_KEY}' } }]
+  - { id: erp, sources: [shop], sharedSecret: '\${CATALOG_ERP}', hooks: [{ url: 'https://example.com/${erp}' }] }
+`
+
+const erpIn = (file: CatalogFile) => file.current().destinations.get('erp')
+const certificateIn = (file: CatalogFile) =>
+  file.current().destinations.get('crm')?.hooks[0]?.tls?.certificate
+
+async function written({ cert, key }: { cert: string | Buffer; key: string }): Promise<void> {
+  await writeFile(variable('CATALOG_CERT'), cert)
+  await writeFile(variable('CATALOG_KEY'), key)
+}
+
+describe('a certificate in files that can not be used', () => {
+  test.each<
+    [string, (next: { cert: string; key: string }) => { cert: string | Buffer; key: string }, string]
+  >([
+    ['is cut', ({ cert, key }) => ({ cert: cert.slice(0, 200), key }), 'is not a whole certificate in PEM'],
+    [
+      'is of another key',
+      ({ cert }) => ({ cert, key: authority.issue({ names: ['b'] }).key }),
+      'is not the key',
+    ],
+    [
+      'is no text',
+      ({ key }) => ({ cert: Buffer.from([0x30, 0x82, 0xff]), key }),
+      'CATALOG_CERT is not UTF-8',
+    ],
+    ['is empty', ({ key }) => ({ cert: '', key }), 'CATALOG_CERT is missing or empty'],
+  ])(
+    'and %s keeps the former one, is told with its destination, and keeps back no edit',
+    async (_, broken, said) => {
+      const first = authority.issue({ names: ['first'] })
+      await written(first)
+      await writeFile(variable('CATALOG_ERP'), 'former-secret')
+      await writeFile(path, edited('former'))
+      const file = await follow()
+      const next = authority.issue({ names: ['next'] })
+      await written(broken(next))
+      await until('it is told', () => refusals.some((text) => text.includes(said)))
+      expect(refusals.every((text) => text.includes(': crm: destinations[0].hooks[0].tls.'))).toBe(true)
+      await writeFile(variable('CATALOG_ERP'), 'later-secret')
+      await writeFile(path, edited('later'))
+      await until('the edit is in force', () => erpIn(file)?.hooks[0]?.path === '/later')
+      await until('the secret is in force', () => erpIn(file)?.sharedSecret === 'later-secret')
+      expect(certificateIn(file)).toBe(first.cert.trimEnd())
+      expect(file.refused()?.faults).toHaveLength(1)
+      await written(next)
+      await until('the next one is in force', () => certificateIn(file) === next.cert.trimEnd())
+      expect(file.refused()).toBeUndefined()
+    },
+  )
+
+  test('is a fault of the whole where no former one is known', async () => {
+    await written({ ...authority.issue({ names: ['first'] }), cert: 'nothing' })
+    await writeFile(variable('CATALOG_ERP'), 'secret')
+    await writeFile(path, edited('former'))
+    expect((await open()).ok).toBe(false)
+    await writeFile(path, catalog)
+    await writeFile(variable('CATALOG_HOOK'), 'https://example.com/hook')
+    const file = await follow()
+    await writeFile(path, edited('former'))
+    await until('the edit is refused', () => refusals.length > 0)
+    expect(refusals).toEqual([expect.stringContaining(': crm: destinations[0].hooks[0].tls.certificate: ')])
+    expect(urlIn(file)).toBe('https://example.com/hook')
+  })
+
+  test('beside another fault is told once, and the edit is refused as a whole', async () => {
+    const first = authority.issue({ names: ['first'] })
+    await written(first)
+    await writeFile(variable('CATALOG_ERP'), 'secret')
+    await writeFile(path, edited('former'))
+    const file = await follow()
+    await writeFile(variable('CATALOG_CERT'), 'nothing')
+    await writeFile(path, edited('former').replace('sources: [shop], shared', 'sources: [other], shared'))
+    await until('both are told', () => refusals.some((text) => text.includes('names the source "other"')))
+    const last = file.refused()?.faults.map(({ id }) => id)
+    expect(last?.toSorted()).toEqual(['crm', 'erp'])
+    expect(erpIn(file)?.sources).toEqual(['shop'])
+  })
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Token } from '../../../../src/http/client-credentials.ts'
+import { TokenRefusedError } from '../../../../src/kafka/login/token-endpoint.ts'
 import { Tokens } from '../../../../src/kafka/login/token-renewal.ts'
 
 /** Returns tokens that are valid for `lifeMs` milliseconds, on a clock that the test sets. */
@@ -52,4 +53,28 @@ test('while no new one can be had the old one stays in use until it ends', async
   await expect(tokens.current()).rejects.toThrow('the endpoint is away')
   state.failure = undefined
   expect(await tokens.current()).toMatch(/^token-/)
+})
+
+test('an endpoint that asks for a wait is not asked before, however many connections log in', async () => {
+  const { state, tokens } = setUp(5 * minute)
+  state.failure = new TokenRefusedError('429: too many', 30_000)
+  for (let at = 0; at < 10; at++) await expect(tokens.current()).rejects.toThrow('too many')
+  expect(state.asked).toBe(1)
+  state.nowMs += 30_000
+  state.failure = undefined
+  expect(await tokens.current()).toBe('token-2')
+  // Of an old token that is still valid, too.
+  state.nowMs += 4.5 * minute
+  state.failure = new TokenRefusedError('429: too many', 10_000)
+  for (let at = 0; at < 10; at++) expect(await tokens.current()).toBe('token-2')
+  expect(state.asked).toBe(3)
+})
+
+test('no endpoint keeps Kafka away for longer than five minutes by what it asks for', async () => {
+  const { state, tokens } = setUp(5 * minute)
+  state.failure = new TokenRefusedError('503', 24 * 60 * minute)
+  await expect(tokens.current()).rejects.toThrow('503')
+  state.failure = undefined
+  state.nowMs += 5 * minute
+  expect(await tokens.current()).toBe('token-2')
 })
