@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { chart, helmTemplate, only, render } from './render.ts'
 import { notRecorded, told } from './rules-of-chart.ts'
-import { installTools, type Tools } from './tools.ts'
+import { installTools, promtoolHangsAfterMs, type Tools } from './tools.ts'
 
 let tools: Tools
 
@@ -97,17 +97,21 @@ describe('the rules of a release', () => {
     }
   })
 
-  test('miss a worker that nobody has seen for a day, or ever', { timeout: 240_000 }, async () => {
-    const resources = await rendered(...on)
-    const gateway = info('release-sluice-gateway-5c-x', 'gateway', '1x400')
-    const worker = (values: string) => info('release-sluice-worker-0', 'worker', values)
-    const slowly = { ...tools, every: '4m' }
-    const missed = [firing('SluiceNoWorker'), { ...firing('SluiceNoWorker'), eval_time: '26h' }]
-    expect(await notRecorded(slowly, resources, [gateway], missed)).toBe('')
-    expect(await notRecorded(slowly, resources, [gateway, worker('1x2')], missed)).toBe('')
-    const none = [{ expr: 'ALERTS', eval_time: '26h', exp_samples: [] }]
-    expect(await notRecorded(slowly, resources, [gateway, worker('1x400')], none)).toBe('')
-  })
+  test(
+    'miss a worker that nobody has seen for a day, or ever',
+    { timeout: promtoolHangsAfterMs },
+    async () => {
+      const resources = await rendered(...on)
+      const gateway = info('release-sluice-gateway-5c-x', 'gateway', '1x400')
+      const worker = (values: string) => info('release-sluice-worker-0', 'worker', values)
+      const slowly = { ...tools, every: '4m' }
+      const missed = [firing('SluiceNoWorker'), { ...firing('SluiceNoWorker'), eval_time: '26h' }]
+      expect(await notRecorded(slowly, resources, [gateway], missed)).toBe('')
+      expect(await notRecorded(slowly, resources, [gateway, worker('1x2')], missed)).toBe('')
+      const none = [{ expr: 'ALERTS', eval_time: '26h', exp_samples: [] }]
+      expect(await notRecorded(slowly, resources, [gateway, worker('1x400')], none)).toBe('')
+    },
+  )
 
   test('leave out those that are disabled, and those of a gateway which is not to be there', async () => {
     const names = (await alertsOf()).map(({ alert }) => alert)

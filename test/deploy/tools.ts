@@ -96,6 +96,12 @@ export async function installHelm(): Promise<string> {
  */
 export type Ran = { isOk: boolean; text: string; output: string }
 
+/**
+ * The time in milliseconds after which promtool counts as hanging. It steps through days of rules, which is half a
+ * minute of CPU time, and other tests run beside it.
+ */
+export const promtoolHangsAfterMs = 480_000
+
 /** Runs a tool, and waits until it ends. Never rejects. */
 export async function runTool(
   command: string,
