@@ -74,7 +74,7 @@ export function namelessBlocks({ file, text }: Page): string[] {
 
 /** Finds the examples in the help texts of a program. What follows three spaces says what the example does. */
 export function examplesOf({ file, text }: Page): PageCommand[] {
-  return [...text.matchAll(/^Examples:\n((?: {2}\S.*\n)+)/gm)].flatMap(({ 1: lines = '', index }) => {
+  return [...text.matchAll(/^Examples:\n((?: {2,4}\S.*\n)+)/gm)].flatMap(({ 1: lines = '', index }) => {
     const first = text.slice(0, index).split('\n').length + 1
     const rows = lines.split('\n').map((row, at) => ({ row, line: first + at }))
     // The end of the text ends the examples.

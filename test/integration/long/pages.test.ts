@@ -131,7 +131,7 @@ const outcomes: readonly Outcome[] = [
 ]
 
 /** Takes half a minute, so that it can be stopped. */
-const slowReplay = 'sluice replay events --destination warehouse --from 2026-07-21 --again --rate 1'
+const slowReplay = 'sluice replay events --destination warehouse --from 2026-07-21 --again --rate 1 --detach'
 
 const runnable = allCommands.filter((command) => reasonOf(command) === undefined)
 let page = ''
