@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 
 type Props = { title: string; onClose: () => void; children: ComponentChildren; isWide?: boolean }
 
@@ -7,7 +7,8 @@ type Props = { title: string; onClose: () => void; children: ComponentChildren; 
 export function Dialog({ title, onClose, children, isWide = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  // Before the next key is read. A key between would go to the page behind the dialog.
+  useLayoutEffect(() => {
     const shown = dialog.current
     const before = document.activeElement
     if (shown !== null && !shown.open) shown.showModal()
