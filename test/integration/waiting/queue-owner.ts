@@ -6,6 +6,7 @@ import { Pieces } from '../../../src/waiting/pieces.ts'
 import type { UnitQueueOptions } from '../../../src/waiting/queue-options.ts'
 import { UnitQueue } from '../../../src/waiting/unit-queue.ts'
 import { until } from '../../support/until.ts'
+import { createTopic, randomPrefix } from '../../support/kafka.ts'
 import { quietLog } from '../../support/emitted-lines.ts'
 
 /** An owner of a unit's queues, without a group. */
@@ -38,6 +39,15 @@ export type OwnerSettings = {
   readonly maxAgeMs?: number
   readonly unit?: number
   readonly log?: UnitQueueOptions['log']
+}
+
+/** Creates the topics `waiting` and `waiting-marks` of a new installation. */
+export async function createQueueTopics(partitions = 1): Promise<QueueTopics> {
+  const prefix = randomPrefix()
+  const [topic, marksTopic] = [`${prefix}waiting`, `${prefix}waiting-marks`]
+  await createTopic(topic, { partitions })
+  await createTopic(marksTopic, { partitions, settings: { 'cleanup.policy': 'compact' } })
+  return { topic, marksTopic }
 }
 
 /** Returns a partition of the topic `waiting` that is assigned to this owner. */

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type RecordProducer, startProducer } from '../../../src/kafka/produce/producer.ts'
 import { createPartitionReader, type PartitionReader } from '../../../src/kafka/read/partition-reader.ts'
 import { lookAt } from '../../../src/waiting/look.ts'
-import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
+import { otherProgram, produce } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import { WaitingQueues } from '../../../src/waiting/queues.ts'
-import { type Owner, openOwner, partitionOf } from './queue-owner.ts'
+import { createQueueTopics, type Owner, openOwner, partitionOf } from './queue-owner.ts'
 
 /** What a unit's queue says while Kafka can't be read, or has deleted what waited. It goes on afterwards. */
 
@@ -26,10 +26,7 @@ afterAll(async () => {
 
 /** An owner whose next readings of a kind fail as often as `failures` says. */
 async function own({ maxAgeMs = Infinity } = {}) {
-  const prefix = randomPrefix()
-  const of = { topic: `${prefix}waiting`, marksTopic: `${prefix}waiting-marks` }
-  await createTopic(of.topic)
-  await createTopic(of.marksTopic, { settings: { 'cleanup.policy': 'compact' } })
+  const of = await createQueueTopics()
   const failures = { piece: 0, readWhole: 0 }
   const unsteady: PartitionReader = {
     ...reader,
@@ -107,10 +104,7 @@ test('messages that Kafka has deleted while they waited are told and counted', a
 const nothing = (): void => undefined
 
 test('the ends of queues that can not be looked up are told', async () => {
-  const prefix = randomPrefix()
-  const of = { topic: `${prefix}waiting`, marksTopic: `${prefix}waiting-marks` }
-  await createTopic(of.topic)
-  await createTopic(of.marksTopic, { settings: { 'cleanup.policy': 'compact' } })
+  const of = await createQueueTopics()
   const told: string[] = []
   const tell = (_fields: object, message: string): void => void told.push(message)
   const calls = { lend: nothing, giveBack: nothing, isOtherFrom: nothing, isOtherLog: nothing }

@@ -7,10 +7,16 @@ import { lookAt } from '../../../src/waiting/look.ts'
 import { Owners } from '../../../src/waiting/owners.ts'
 import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
 import type { UnitQueue } from '../../../src/waiting/unit-queue.ts'
-import { createTopic, produce, randomPrefix, readAll } from '../../support/kafka.ts'
+import { produce, readAll } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
-import { type Owner, openOwner, type OwnerSettings, type QueueTopics } from './queue-owner.ts'
+import {
+  createQueueTopics,
+  type Owner,
+  openOwner,
+  type OwnerSettings,
+  type QueueTopics,
+} from './queue-owner.ts'
 
 /** One unit's queues on a real Kafka, with several owners one after another, or at the same time. */
 
@@ -27,14 +33,6 @@ afterAll(async () => {
   await producer?.stop()
   await reader?.stop()
 })
-
-async function topics(partitions = 1): Promise<QueueTopics> {
-  const prefix = randomPrefix()
-  const [topic, marksTopic] = [`${prefix}waiting`, `${prefix}waiting-marks`]
-  await createTopic(topic, { partitions })
-  await createTopic(marksTopic, { partitions, settings: { 'cleanup.policy': 'compact' } })
-  return { topic, marksTopic }
-}
 
 const open: UnitQueue[] = []
 
@@ -64,7 +62,7 @@ function write({ topic }: QueueTopics, id: string, queued: string): Promise<void
 }
 
 test('each destination gets its messages in their order, whatever lies between them', async () => {
-  const first = await own(await topics())
+  const first = await own(await createQueueTopics())
   await Promise.all(['a1', 'b1', 'a2', 'c1', 'b2', 'a3'].map((id) => first.append(id.slice(0, 1), id)))
   expect(await first.drain('a')).toEqual(['a1', 'a2', 'a3'])
   expect(await first.drain('c')).toEqual(['c1'])
@@ -73,7 +71,7 @@ test('each destination gets its messages in their order, whatever lies between t
 })
 
 test('the next owner gets what was not done, and nothing else, and reads no record that a mark describes', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   const ids = Array.from({ length: 5_000 }, (_, index) => `a${index}`)
   await Promise.all(ids.map((id) => first.append('a', id)))
@@ -92,7 +90,7 @@ test('the next owner gets what was not done, and nothing else, and reads no reco
 })
 
 test('a record that an earlier owner appends after the next one has read the log is found', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   await first.append('a', 'a1')
   const second = await own(of)
@@ -103,7 +101,7 @@ test('a record that an earlier owner appends after the next one has read the log
 })
 
 test('a late record is found without an append of its own', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   const second = await own(of)
   await first.append('a', 'late')
@@ -115,7 +113,7 @@ test('a late record is found without an append of its own', async () => {
 })
 
 test('records that are appended while the owner reads what another one has appended are found too', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let isHeld = false
@@ -144,7 +142,7 @@ test('records that are appended while the owner reads what another one has appen
 })
 
 test('full blocks without marks, which a killed owner has left, are read by its successor alone', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const count = 2 * blockSize + 10
   const headers = { 'destination-id': 'a' }
   await produce(
@@ -171,7 +169,7 @@ test('full blocks without marks, which a killed owner has left, are read by its 
 })
 
 test('one question to the brokers finds what others have appended to all units', async () => {
-  const of = await topics(3)
+  const of = await createQueueTopics(3)
   const owned = [0, 1, 2].map((unit) => own(of, undefined, { unit }))
   const owners = await Promise.all(owned)
   const headers = { 'destination-id': 'a', queued: '' }
@@ -195,7 +193,7 @@ test('one question to the brokers finds what others have appended to all units',
 })
 
 test('marks of an earlier owner that come late are facts, and overwrite nothing', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   await Promise.all(['a1', 'a2', 'a3'].map((id) => first.append('a', id)))
   await first.next('a')
@@ -211,7 +209,7 @@ test('marks of an earlier owner that come late are facts, and overwrite nothing'
 })
 
 test('a record that was written twice, because its acknowledgement was lost, is delivered once', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   await write(of, 'a1', 'w/1/fresh')
   await write(of, 'a1', 'w/1/fresh')
   await write(of, 'a2', 'w/2/fresh')
@@ -221,7 +219,7 @@ test('a record that was written twice, because its acknowledgement was lost, is 
 })
 
 test('a commit that somebody else wrote voids the marks: all from there is delivered', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   await Promise.all(['a1', 'a2', 'a3', 'a4'].map((id) => first.append('a', id)))
   await first.drain('a')
@@ -235,12 +233,12 @@ test('a commit that somebody else wrote voids the marks: all from there is deliv
 })
 
 test('marks of a log that was shorter, or another, are void', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   await Promise.all(['a1', 'a2', 'a3'].map((id) => first.append('a', id)))
   await first.drain('a')
   await first.queue.flush()
-  const other = await topics()
+  const other = await createQueueTopics()
   await write(other, 'b1', 'w/1/fresh')
   const marks = await readAll(of.marksTopic)
   await produce(
@@ -252,7 +250,7 @@ test('marks of a log that was shorter, or another, are void', async () => {
 })
 
 test('marks of records that the log has lost say nothing about the records in their place', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   await write(of, 'a1', 'w/1/fresh')
   const topicId = (await reader.topicId({ topic: of.topic, partition: 0 })) ?? ''
   const bits = Buffer.alloc(blockSize / 8)
@@ -278,7 +276,7 @@ function queuedRecord(id: string, queueClass: string): Parameters<typeof produce
 }
 
 test('the next owner knows which new messages others have queued, and not only replayed', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   await produce(of.topic, [queuedRecord('1', 'backfill')])
   const message = { destinationId: 'a', messageId: '1', origin: { topic: 'events', partition: 0, offset: 7 } }
@@ -292,7 +290,7 @@ test('the next owner knows which new messages others have queued, and not only r
 })
 
 test('records without a readable header wait as new messages of their destination', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   await write(of, 'a1', 'nonsense')
   await write(of, 'a2', '')
   const owner = await own(of)
@@ -300,7 +298,7 @@ test('records without a readable header wait as new messages of their destinatio
 })
 
 test('a returned record is the next one again', async () => {
-  const owner = await own(await topics())
+  const owner = await own(await createQueueTopics())
   await Promise.all(['a1', 'a2', 'a3'].map((id) => owner.append('a', id)))
   expect(await owner.next('a')).toBe('a1')
   expect(await owner.next('a')).toBe('a2')
@@ -311,7 +309,7 @@ test('a returned record is the next one again', async () => {
 })
 
 test('what has waited for too long is taken out before Kafka deletes it, and the rest is not', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   await Promise.all(['a1', 'b1', 'a2'].map((id) => first.append(id.slice(0, 1), id)))
   const maxAgeMs = 3_000
@@ -330,7 +328,7 @@ test('what has waited for too long is taken out before Kafka deletes it, and the
 })
 
 test('what waits for a destination is given up a few at a time, in its order, and nothing that comes later', async () => {
-  const first = await own(await topics())
+  const first = await own(await createQueueTopics())
   const ids = Array.from({ length: 1_000 }, (_, index) => `a${index}`)
   await Promise.all(ids.map((id) => first.append('a', id)))
   await first.append('b', 'b1')
@@ -353,7 +351,7 @@ test('what waits for a destination is given up a few at a time, in its order, an
 })
 
 test('the next owner gives up only what came before the order', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   await first.append('a', 'before')
   await first.append('a', 'after')
@@ -369,7 +367,7 @@ test('the next owner gives up only what came before the order', async () => {
 })
 
 test('an owner knows since when the oldest message waits, and the next one finds it out', async () => {
-  const of = await topics()
+  const of = await createQueueTopics()
   const first = await own(of)
   const beganMs = Date.now()
   const ids = Array.from({ length: blockSize }, (_, index) => `a${index}`)
