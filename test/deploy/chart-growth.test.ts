@@ -10,7 +10,7 @@ let tools: Tools
 
 beforeAll(async () => {
   tools = await installTools()
-}, 10 * 60_000)
+})
 
 const rendered = (...args: readonly string[]) => render(tools, ...args)
 

@@ -16,7 +16,7 @@ let tools: Tools
 
 beforeAll(async () => {
   tools = await installTools()
-}, 10 * 60_000)
+})
 
 type Rendered = {
   kind: string

@@ -22,7 +22,7 @@ let tools: Tools
 
 beforeAll(async () => {
   tools = await installTools()
-}, 10 * 60_000)
+})
 
 type Example = {
   /** The Secrets as the product makes them: the keys and texts of each. */

@@ -20,7 +20,7 @@ let tools: Tools
 
 beforeAll(async () => {
   tools = await installTools()
-}, 10 * 60_000)
+})
 
 function blocksAfter(page: string, heading: string): string[] {
   return [...page.slice(page.indexOf(heading)).matchAll(/^```\n([^]*?)^```$/gm)].map(

@@ -33,7 +33,7 @@ beforeAll(async () => {
   await git('config', 'user.name', 'Nobody')
   await git('config', 'user.email', 'nobody@example.com')
   await git('remote', 'set-url', 'origin', 'https://me:key@git.example/team/sluice.git')
-}, 10 * 60_000)
+})
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
@@ -188,7 +188,7 @@ test('a release is prepared, tried, made and tagged; its files are whole, and sa
 
   await git('commit', '--quiet', '--allow-empty', '-m', 'later')
   expect((await release('--tagged', 'v9.8.7')).text).toContain('the tag v9.8.7 is not on')
-}, 300_000)
+})
 
 test('nothing is made if it could not be pushed, and the reasons come together', async () => {
   const { isOk, text } = await releaseAs(

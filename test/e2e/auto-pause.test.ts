@@ -58,7 +58,7 @@ beforeAll(async () => {
     },
   })
   workers = await Promise.all([startSluice(scene.variables), startSluice(scene.variables)])
-}, 120_000)
+})
 
 afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.terminate()))
@@ -128,7 +128,7 @@ test('a destination that has failed for long enough, and one that is gone, are p
   const left = await firstNotice('Destination Paused', 'left')
   expect(left.properties).toMatchObject({ destination: 'left', lastOutcome: 'status 410' })
   await allPause(2)
-}, 120_000)
+})
 
 test('their messages wait, the new ones untried, and none is a dead letter', async () => {
   const before = receiver.requestsTo('/left').length
@@ -141,7 +141,7 @@ test('their messages wait, the new ones untried, and none is a dead letter', asy
   expect(arrivedAt('/crm').filter((id) => ids.includes(id))).toEqual([])
   expect(receiver.requestsTo('/left')).toHaveLength(before)
   await until('others get all', () => missed.every((id) => arrivedAt('/well').includes(id)), waitMs)
-}, 120_000)
+})
 
 test('a pause outlives all workers, none of which sends anything, and a replay to it stops', async () => {
   const before = workers
@@ -156,7 +156,7 @@ test('a pause outlives all workers, none of which sends anything, and a replay t
   expect(job).toMatchObject({ state: 'stopped', sent: { records: 0 } })
   expect(job).toHaveProperty('detail', expect.stringContaining('sluice destinations resume crm'))
   expect(requests()).toEqual(sent)
-}, 120_000)
+})
 
 test('they are resumed by commands, and get what has waited and new messages', async () => {
   isRepaired = true
@@ -193,7 +193,7 @@ test('they are resumed by commands, and get what has waited and new messages', a
   expect(notices('Dead Letters Exceeded')).toEqual([])
   const again = await runSluice(['destinations', 'resume', 'crm'], scene.variables, { expectedCode: 1 })
   expect(again.stderr).toContain('Sluice has not paused the destination "crm"')
-}, 120_000)
+})
 
 /**
  * Sends new messages until one arrives at `well` with `count` signatures. Returns the request of this
@@ -229,4 +229,4 @@ test('a secret that ends is told before, and then the next one signs alone', asy
   expect(alone.headers['x-signature']).toBe(createHmac('sha1', secrets.next).update(alone.body).digest('hex'))
   expect(alone.atMs).toBeGreaterThanOrEqual(Date.parse(endsAt))
   expect(notices('Secret Ending')).toHaveLength(1)
-}, 120_000)
+})

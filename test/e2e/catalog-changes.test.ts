@@ -126,7 +126,7 @@ hooks: [{ url: '${receiver.origin}/crm' }]`
   } finally {
     await worker.terminate()
   }
-}, 120_000)
+})
 
 test('without Standard Webhooks, a rotation says when the old secret ends; without a secret, it makes the first', async () => {
   await run(
@@ -140,7 +140,7 @@ test('without Standard Webhooks, a rotation says when the old secret ends; witho
   expect(await run(['destinations', 'get', 'plain'])).toContain('sharedSecretEndsAt: 2099-01-01T00:00:00Z')
   await run(['destinations', 'rotate', 'plain', '--end'])
   expect(await run(['destinations', 'get', 'plain'])).not.toMatch(/nextSharedSecret|sharedSecretEndsAt/)
-}, 120_000)
+})
 
 function destination(id: string, more = ''): string {
   return `sources: [shop]\nlabels: { tenant: acme }\nhooks: [{ url: 'https://example.com/${id}' }]\n${more}`
@@ -216,7 +216,7 @@ test('files are applied as they are seen: the difference first, only what they n
   expect(faulty.said).toContain(`${join(files, 'two.json')}: destination/two: sources[0]: names the source`)
   writeFileSync(join(files, 'three.yml'), 'destinations: [{ id: one }]')
   expect((await failed(apply)).said).toContain(`has destination/one, and so has ${join(files, 'one.yaml')}`)
-}, 120_000)
+})
 
 /** Applies a file with a source and a destination, both with the id `night` and these fields. */
 async function applyNight(ofSource: object, ofDestination: object) {
@@ -258,7 +258,7 @@ test('a pause, a rotated secret and a write key outlive files that do not have t
   expect(present.source.writeKeys).toEqual([])
   expect(present.destination).not.toHaveProperty('sharedSecret')
   expect(present.destination.state ?? 'on').toBe('on')
-}, 60_000)
+})
 
 test('a file is compared with the topic: the exit code says whether they differ', async () => {
   const exported = JSON.parse(await run(['catalog', 'export', '--json']))
@@ -270,7 +270,7 @@ test('a file is compared with the topic: the exit code says whether they differ'
   expect(differs.said).toContain(`~ source/${first.id}\n    name: `)
   expect(differs.said).toContain('+ source/new-one')
   expect((await failed(['catalog', 'diff', '-'], 'sources: 7')).code).toBe(2)
-}, 120_000)
+})
 
 test('write keys of a source are made by Sluice, and removed by their beginning', async () => {
   await run(['sources', 'set', 'blog', '-'], 'writeKeys: [wk_of-old-days]')
@@ -284,7 +284,7 @@ test('write keys of a source are made by Sluice, and removed by their beginning'
   expect((await failed(['sources', 'get', 'blog'])).code).toBe(2)
   const audit = (await readAll(`${scene.prefix}replay-jobs`)).map(({ value }) => String(value)).join('\n')
   expect(audit).toContain('a new write key: ~ source/blog')
-}, 120_000)
+})
 
 test('without its topic of the history, the catalog is not changed, and the command says what to do', async () => {
   const topic = `${scene.prefix}catalog-history`
@@ -297,4 +297,4 @@ test('without its topic of the history, the catalog is not changed, and the comm
   await run(['topics', 'apply'])
   expect(await run(order, late)).toContain('destination/late: created')
   expect((await failed(['catalog', 'undo', '1', '--yes'])).said).toContain('The history begins with change')
-}, 120_000)
+})

@@ -116,7 +116,7 @@ test('destinations are made, paused, resumed and removed by commands while a wor
     async () => (await worker.metric('sluice_catalog_destinations')) === 1,
   )
   expect(await worker.metric('sluice_catalog_refused')).toBe(0)
-}, 120_000)
+})
 
 test('a topic that was made anew stops nothing: processes and restarts go on with the last good copy, until it is restored', async () => {
   const receiver = await startReceiver()
@@ -182,7 +182,7 @@ test('a topic that was made anew stops nothing: processes and restarts go on wit
   await until('changes come as before', () =>
     worker.log.some(({ changes }) => JSON.stringify(changes)?.includes('paused')),
   )
-}, 180_000)
+})
 
 test('a topic whose records Kafka deletes takes no changes until its cleanup policy is mended', async () => {
   const receiver = await startReceiver()
@@ -203,7 +203,7 @@ test('a topic whose records Kafka deletes takes no changes until its cleanup pol
   )
   await setTopic(topic, 'cleanup.policy', 'compact')
   expect(await run(scene, ['destinations', 'pause', 'crm'])).toContain('destination/crm: changed')
-}, 120_000)
+})
 
 test('a change that Kafka does not accept is answered as not made, and is not made later', async () => {
   const receiver = await startReceiver()
@@ -224,7 +224,7 @@ test('a change that Kafka does not accept is answered as not made, and is not ma
   expect(await historyOf()).toBe(1)
   expect(await run(scene, ['destinations', 'pause', 'crm'])).toContain('destination/crm: changed')
   expect(await historyOf()).toBe(2)
-}, 120_000)
+})
 
 async function track(gateway: SluiceProcess): Promise<number> {
   const { status } = await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {

@@ -93,7 +93,7 @@ test('a catalog that was cut off is refused by name while processes run and when
   await until('the gateway takes it as well', () =>
     gateway.log.some(({ msg }) => msg === 'the catalog has changed'),
   )
-}, 120_000)
+})
 
 test('the URL of a hook comes from a file of variables, and a new one needs no restart and is never shown', async () => {
   const receiver = await openReceiver()
@@ -134,7 +134,7 @@ test('the URL of a hook comes from a file of variables, and a new one needs no r
   const metrics = await (await fetch(`http://127.0.0.1:${worker.httpPort}/metrics`)).text()
   await worker.terminate()
   expect(JSON.stringify(worker.log) + worker.stderr + metrics).not.toContain('planted')
-}, 120_000)
+})
 
 test('a gateway is not ready until its catalog has a source, so that a pod with an empty one replaces no other', async () => {
   const scene = await setScene({
@@ -153,4 +153,4 @@ test('a gateway is not ready until its catalog has a source, so that a pod with 
   expect(refused).toContain('the catalog has no sources, so no write key is known')
   scene.catalog.rewrite({ sources: [{ id: 'shop', writeKeys: ['key-of-the-shop'] }], destinations: [] })
   await until('it is ready', async () => (await probe()).ok)
-}, 120_000)
+})

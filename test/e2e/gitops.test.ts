@@ -105,7 +105,7 @@ test('the Job of the example makes what Git has, leaves what others made, and re
   expect(faulty.code).toBe(1)
   expect(faulty.stderr).toContain('bad.yaml: destination/bad: hooks[0].url')
   expect((await runToEnd(['destinations', 'list'], scene.variables)).stdout).not.toContain('bad')
-}, 120_000)
+})
 
 test('a worker whose catalog is a folder goes on with all files but the faulty one, and a restart keeps its messages', async () => {
   const receiver = await startReceiver()
@@ -147,4 +147,4 @@ test('a worker whose catalog is a folder goes on with all files but the faulty o
   files.edit((to) => writeFileSync(join(to, 'crm.yaml'), destination('crm')))
   await until('what waited arrives once the file is mended', () => bodies('crm') === 3)
   expect(await again.metric('sluice_catalog_refused')).toBe(0)
-}, 120_000)
+})

@@ -57,7 +57,7 @@ beforeAll(async () => {
     },
   })
   workers = await Promise.all([startSluice(scene.variables), startSluice(scene.variables)])
-}, 120_000)
+})
 
 afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.terminate()))
@@ -132,7 +132,7 @@ test('other workers than those that told of a failing hook tell that it has reco
     'it is counted',
     async () => (await replacement?.metric('sluice_notices_sent_total', { kind: 'recovered' })) === 1,
   )
-}, 180_000)
+})
 
 test('a destination that fails to take its notices makes none, and nobody is told anything twice', async () => {
   const deaf = await until(

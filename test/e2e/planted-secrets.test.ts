@@ -140,4 +140,4 @@ test('no secret, and no user, is in anything that a run writes, says, answers or
 
   const { read, operate, admin: adminToken } = tokens
   expectNowhere({ ...planted, read, operate, adminToken, writeKey, userId }, said)
-}, 120_000)
+})

@@ -18,7 +18,7 @@ function pauseMs(waitedMs: number): number {
 export async function until<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = 30_000, everyMs }: { timeoutMs?: number; everyMs?: number } = {},
+  { timeoutMs = 60_000, everyMs }: { timeoutMs?: number; everyMs?: number } = {},
 ): Promise<NonNullable<T>> {
   const startedMs = performance.now()
   let last: unknown

@@ -567,7 +567,7 @@ test('it is not ready within seconds when one of its topics is gone, and again w
   const topic = `${own.prefix}replay-jobs`
   await until('it is ready', isReady)
   await withAdmin(otherProgram(), (kafka) => kafka.deleteTopics({ topics: [topic] }))
-  await until('it is not ready', async () => !(await isReady()), { timeoutMs: 10_000 })
+  await until('it is not ready', async () => !(await isReady()))
   const told = await (await fetch(`http://127.0.0.1:${other.httpPort}/readyz`)).text()
   expect(told).toContain(`${topic} does not exist any more`)
   await applyTopics(own.variables)

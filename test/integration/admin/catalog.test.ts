@@ -335,7 +335,7 @@ test('a request that is repeated with its key is done once, by whichever process
   expect(bad.status).toBe(400)
   const history = await call('GET', '/v1/catalog/history?object=destination/repeated')
   expect(Object(history.json['changes'])).toHaveLength(3)
-}, 60_000)
+})
 
 test.for(['PUT', 'PATCH', 'DELETE'])(
   '%s needs the right admin, and changes nothing without it',
@@ -354,7 +354,7 @@ test('what the API makes, commands see at once, and the list says it too', async
   const { stdout } = await runToEnd(['catalog', 'export', '--json'], scene.variables)
   expect(stdout).toContain('"The blog"')
   await expect
-    .poll(async () => JSON.stringify((await call('GET', '/v1/sources')).json['sources']), { timeout: 20_000 })
+    .poll(async () => JSON.stringify((await call('GET', '/v1/sources')).json['sources']), { timeout: 60_000 })
     .toContain('"The blog"')
 })
 

@@ -110,7 +110,7 @@ test('no accepted change is lost, and no refused one is made, however many proce
     expect(log.damage).toBeUndefined()
   }
   expect([...refused].every((answer) => !answer.ok && ['outdated', 'busy'].includes(answer.kind))).toBe(true)
-}, 60_000)
+})
 
 test('secrets are not in the topic, are kept by what is read, and go to no other host', async () => {
   const topic = await newTopic()

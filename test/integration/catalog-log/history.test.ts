@@ -86,7 +86,7 @@ test('the changes of several writers are in the history, newest first, whatever 
     expect(await findChange(one, revision)).toMatchObject({ ok: true, change: { revision } })
   }
   expect(await findChange(one, last + 1)).toMatchObject({ ok: false, kind: 'unknown' })
-}, 60_000)
+})
 
 test('an undo brings an object back with its secrets, which are nowhere in clear', async () => {
   const topic = await newTopic()
@@ -174,7 +174,7 @@ test('a change of 5,000 objects is split over records, and undone as a whole', a
   expect((await desk.look()).objects.size).toBe(0)
   expect(await undone(desk, revision + 1)).toMatchObject({ ok: true })
   expect((await desk.look()).objects.size).toBe(5_001)
-}, 120_000)
+})
 
 test('what retention has deleted is told, and records of others are left out', async () => {
   const topic = await newTopic()

@@ -246,7 +246,7 @@ test('a batch that still gathers when the worker is told to stop is left to the 
   await sluice.restart()
   await untilAccepted('/whole', ids)
   expect(acceptedBy('/whole').filter((id) => ids.includes(id))).toEqual(ids)
-}, 120_000)
+})
 
 test('a worker that is killed in the middle of batches loses no message', async () => {
   const ids = named('slow', 60)
@@ -266,4 +266,4 @@ test('a worker that is killed in the middle of batches loses no message', async 
   )
   // Those that were in flight when it was killed may come again, and no others.
   expect(acceptedBy('/slow').length).toBeLessThanOrEqual(2 * ids.length)
-}, 120_000)
+})

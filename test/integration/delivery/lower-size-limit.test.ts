@@ -39,4 +39,4 @@ test('a message that waits for a retry is delivered, though message.maxBytes is 
   ).toEqual([])
   expect((await receiver.count('/hook')).delivered).toBe(1)
   await after.terminate()
-}, 60_000)
+})

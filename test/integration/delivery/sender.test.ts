@@ -104,7 +104,7 @@ describe('a connection', () => {
     const to = target(server.origin)
     await exchange(by, to)
     expect(open.size).toBe(1)
-    await until('it is closed', () => open.size === 0, { timeoutMs: 5_000 })
+    await until('it is closed', () => open.size === 0)
     expect(await post(by, to).outcome).toEqual({ kind: 'answer', status: 200 })
     expect(server.connections).toBe(2)
   })

@@ -68,7 +68,7 @@ beforeAll(async () => {
     )
     await delay(everyMs)
   }
-}, 120_000)
+})
 
 afterAll(async () => {
   await sluice.stop()

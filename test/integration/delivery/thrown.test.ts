@@ -53,7 +53,7 @@ test.each([
       released: () => take('released'),
     })
     await until('the exchange is over', () => calls.includes('released'))
-    await until('the error is uncaught', () => errors.length > 0, { timeoutMs: 2_000 })
+    await until('the error is uncaught', () => errors.length > 0)
     expect(errors).toEqual([fault])
     expect(calls).toEqual(['answered', 'released'])
   },

@@ -53,7 +53,7 @@ class Line {
   }
 
   async closed(): Promise<void> {
-    await until('the connection is closed', () => this.isClosed, { timeoutMs: 10_000 })
+    await until('the connection is closed', () => this.isClosed)
   }
 
   /**

@@ -56,4 +56,4 @@ test('while a quota of the broker is used up, requests are refused at once with 
   const written = (await gateway.read('events')).map(({ value }) => String(value['messageId']))
   expect(written.toSorted()).toEqual(ids.toSorted())
   expect(await gateway.process.metric('sluice_gateway_produce_failures_total')).toBe(0)
-}, 90_000)
+})

@@ -57,7 +57,7 @@ test('copies are in the order of the calls, with their times and all their heade
     value: null,
     headers: { none: null, some: [Buffer.from('a'), null], text: Buffer.from('é') },
   })
-}, 60_000)
+})
 
 test('a record that its topic does not accept ends the copy, which says so; the others are written', async () => {
   const producer = await start()
@@ -65,4 +65,4 @@ test('a record that its topic does not accept ends the copy, which says so; the 
   for (const text of ['before', 'x'.repeat(30_000), 'after']) await writer.write(record(text))
   await expect(writer.flush()).rejects.toThrow(`${topic}/1 does not accept a record`)
   expect((await readPartition(1)).map(({ value }) => String(value))).toEqual(['before', 'after'])
-}, 60_000)
+})

@@ -62,7 +62,7 @@ describe('a partition is read', () => {
     reading = await beginReading([topic])
     const { handle, texts } = reading.read({ isPaused: true })
     await produce(topic, numbered(0, 10))
-    await until('its end is known', () => handle.end.offset === 10, { timeoutMs: 10_000 })
+    await until('its end is known', () => handle.end.offset === 10)
     expect(texts).toEqual([])
     handle.resume()
     await until('all is there', () => texts.length === 10)

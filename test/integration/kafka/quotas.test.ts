@@ -68,7 +68,7 @@ test('records that wait for a quota are each written once, and nothing counts as
   expect(failures).toEqual([])
   expect(throttledFor('produce') - before).toBeGreaterThan(4)
   expect(lines.filter((line) => line.includes('producer_byte_rate'))).toHaveLength(1)
-}, 60_000)
+})
 
 test('a reading that waits for a quota goes on, though the wait is longer than its own limit', async () => {
   const messages = Array.from({ length: 480 }, (_, index) => ({
@@ -88,7 +88,7 @@ test('a reading that waits for a quota goes on, though the wait is longer than i
     return lines.join('\n').includes('consumer_byte_rate')
   })
   await reader.stop()
-}, 60_000)
+})
 
 test('a member whose every request is throttled keeps its place in the group, and commits', async () => {
   const said: string[] = []
@@ -108,4 +108,4 @@ test('a member whose every request is throttled keeps its place in the group, an
   expect(consumer.isMember).toBe(true)
   expect(said.filter((text) => /rejoining|could not be reached|has not answered/.test(text))).toEqual([])
   await consumer.stop()
-}, 90_000)
+})

@@ -493,5 +493,5 @@ describe('parseCatalog, whatever it is given', () => {
       }),
       { numRuns: 1_000 },
     )
-  }, 30_000)
+  })
 })

@@ -107,7 +107,7 @@ describe('a token that is refused', () => {
   test('lets the message wait if no other can be had, and takes its try back', async () => {
     const all = await refusedOnce()
     ;(await all.request('login')).answer({ kind: 'timeout' })
-    await until('it waits', () => all.written.length === 1, { timeoutMs: 20_000 })
+    await until('it waits', () => all.written.length === 1)
     expect(all.written).toMatchObject([{ topic: 'retry.1m', headers: { attempts: '0' } }])
     expect(all.told.at(-1)).toMatch(/: login$/)
   })
@@ -170,7 +170,7 @@ describe('a batch', () => {
   test('waits as a whole if no other token can be had, and takes its tries back', async () => {
     const all = await batchAnswered(207, [401, 401])
     ;(await all.request('login')).answer({ kind: 'answer', status: 503 })
-    await until('both wait', () => all.written.length === 2, { timeoutMs: 20_000 })
+    await until('both wait', () => all.written.length === 2)
     expect(all.written).toMatchObject([
       { topic: 'retry.1m', headers: { attempts: '0' } },
       { topic: 'retry.1m', headers: { attempts: '0' } },

@@ -124,7 +124,7 @@ test('a client that never reads what it asked for loses its connection', async (
     if (heldFor === 0) socket.write(some)
     return heldFor === 10
   })
-  await until('nothing is held any more', () => server.connections === 0, { timeoutMs: 10_000 })
+  await until('nothing is held any more', () => server.connections === 0)
   expect(server.open).toBe(0)
 })
 

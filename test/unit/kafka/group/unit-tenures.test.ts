@@ -130,7 +130,7 @@ test('a preparation that fails is tried again, a second later', async () => {
   states.prepare(0)
   await nextTurn()
   expect(seen).toEqual(['trouble 0: Error: not now'])
-  await vi.waitUntil(() => seen.includes('prepare 0'), { timeout: 5_000 })
+  await vi.waitUntil(() => seen.includes('prepare 0'), { timeout: 60_000 })
   await open()
   expect(states.isPrepared(0)).toBe(true)
 })

@@ -274,7 +274,7 @@ describe('commit metadata', () => {
     })
   })
 
-  test('what is not ours, or damaged, is not believed', { timeout: 30_000 }, () => {
+  test('what is not ours, or damaged, is not believed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 100 }), (text) => {
         expect(decodeCommitMetadata(0, text)).toBeUndefined()

@@ -242,7 +242,7 @@ test('of a partition without a leader records are dropped after some tries', asy
   const { producer, told } = start(brokers)
   offer(producer, 7, 'for nobody', 2)
   offer(producer, 0, 'for somebody')
-  await until('it is counted', () => told.dropped.refused === 2, { timeoutMs: 20_000 })
+  await until('it is counted', () => told.dropped.refused === 2)
   expect(brokers.taken).toEqual(['for somebody'])
 })
 

@@ -10,7 +10,7 @@ import { createAdminMetrics } from '../../../../src/telemetry/admin-metrics.ts'
 
 const whole = 'sources: [{ id: shop }]\ndestinations: []\n'
 const faulty = 'sources: []\ndestinations: []\nsurces: []\n'
-const atMost = { timeout: 5_000, interval: 20 }
+const atMost = { timeout: 60_000, interval: 20 }
 
 let folder: string
 let file: CatalogFile
