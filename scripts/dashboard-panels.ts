@@ -320,7 +320,7 @@ export const boards: readonly Board[] = [
       {
         title: 'Conditions and mappings',
         about:
-          'Seconds per second that the conditions and mappings of destinations take, and how often a second a destination begins to wait because its own took more than delivery.maxRuleTime.',
+          'Seconds per second that the conditions and mappings of destinations take, and how often a second a destination begins to wait because they took longer than they may.',
         unit: 'short',
         queries: [
           { ...rate('sluice_rule_seconds_total', ''), legend: 'time' },

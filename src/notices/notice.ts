@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
+import type { RuleLimit } from '../pipeline/rule-time.ts'
 import { deadFromMs } from './pause-record.ts'
 
 /**
@@ -208,8 +209,10 @@ function adviceOf(notice: Notice): string {
     case 'refusing':
       return `The endpoint has accepted nothing: each message becomes a dead letter at once. See why with: sluice destinations test ${destinationId}. Correct its URL, headers or secret, or the endpoint; then send them again: sluice replay dead-letters --destination ${destinationId} --reason failed_for_good`
     case 'paced':
-      if ((notice.counts[rulesTooLong] ?? 0) > 0)
-        return 'The conditions and mappings of the destination take more time than delivery.maxRuleTime: its messages wait, and come late. Filter by types and events first, which costs nothing; read fewer fields of large messages, and no long lists.'
+      if ((notice.counts[rulesReasons.own] ?? 0) > 0)
+        return `The conditions and mappings of the destination take more time than delivery.maxRuleTime: its messages wait, and come late. ${cheaperRules}`
+      if ((notice.counts[rulesReasons.shared] ?? 0) > 0)
+        return `The conditions and mappings of all destinations together want more time than a process has for them, and those of this destination take more than its share: its messages wait, and come late. ${cheaperRules}`
       return "The endpoint takes messages more slowly than they come, or asks for pauses: they wait in its queue. Sluice makes as many requests at once as the endpoint was seen to take. Let it answer at once and work afterwards, or raise the destination's rateLimit. Raise maxInFlight only for an endpoint that takes more than 64 at once."
     case 'dead_letters':
       if ((notice.counts[mappingFailed] ?? 0) > 0)
@@ -231,11 +234,18 @@ function adviceOf(notice: Notice): string {
 const filterFailed: DeadReason = 'filter_failed'
 const mappingFailed: DeadReason = 'mapping_failed'
 
-/** The reason for which deliveries wait whose destination has conditions and mappings that take too long. */
-export const rulesTooLong = 'rules'
+const cheaperRules =
+  'Filter by types and events first, which costs nothing; read fewer fields of large messages, and no long lists.'
+
+/** The reasons for which deliveries wait whose destination has conditions and mappings that take too long. */
+export const rulesReasons: Readonly<Record<RuleLimit, string>> = { own: 'rules', shared: 'rules_shared' }
 
 /** The reasons of which one is told at once, because the customer's own rules fail or take too long. */
-export const urgentReasons: readonly string[] = [filterFailed, mappingFailed, rulesTooLong]
+export const urgentReasons: readonly string[] = [
+  filterFailed,
+  mappingFailed,
+  ...Object.values(rulesReasons),
+]
 
 /**
  * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers and

@@ -2,7 +2,7 @@ import { describeForCustomer, isOwnFault, type Outcome } from '../delivery/outco
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipeline-ports.ts'
-import { rulesTooLong } from './notice.ts'
+import { rulesReasons } from './notice.ts'
 import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
 
 /**
@@ -80,8 +80,8 @@ export class Watch {
     parked: (delivery, why) => {
       if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
     },
-    rulesTooLong: (destinationId) => {
-      if (this.#isOn) count(this.#countsOf({ destinationId }).paced, rulesTooLong)
+    rulesTooLong: (destinationId, limit) => {
+      if (this.#isOn) count(this.#countsOf({ destinationId }).paced, rulesReasons[limit])
     },
     deadLettered: (reason, _detail, _where, delivery) => {
       // Dead letters of an automatic pause aren't counted, because there is a notice about the pause itself.

@@ -70,9 +70,9 @@ function bothOfMessages(first: PipelineObserver, second: Partial<PipelineObserve
       first.repeated(where, sourceId, messageId)
       second.repeated?.(where, sourceId, messageId)
     },
-    rulesTooLong(destinationId) {
-      first.rulesTooLong?.(destinationId)
-      second.rulesTooLong?.(destinationId)
+    rulesTooLong(destinationId, limit) {
+      first.rulesTooLong?.(destinationId, limit)
+      second.rulesTooLong?.(destinationId, limit)
     },
   }
 }

@@ -15,6 +15,7 @@ import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { OmitReason } from './attempt.ts'
 import type { Delivery } from './delivery.ts'
 import type { WhileAutoPaused } from './paused-or-off.ts'
+import type { RuleLimit } from './rule-time.ts'
 import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 import type { PropertyHeader } from '../message/record-headers.ts'
@@ -149,7 +150,7 @@ export type PipelineObserver = {
    * Called when the conditions and mappings of a destination have taken longer than they may. Its messages
    * then wait for a moment.
    */
-  rulesTooLong?(destinationId: string): void
+  rulesTooLong?(destinationId: string, limit: RuleLimit): void
   /**
    * Called with the result of each request for a token to log in with. `definition`: the destination as it is
    * now. Absent: it was removed.

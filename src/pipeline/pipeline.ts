@@ -370,7 +370,7 @@ function ruleTimeOf({ maxRuleMs = usualRuleMs, observer }: PipelineOptions): Rul
   return new RuleTime({
     mostMs: maxRuleMs,
     mostOfAllMs: Math.max(maxRuleMs, allRulesMs),
-    onOver: (destinationId) => observer.rulesTooLong?.(destinationId),
+    onOver: (destinationId, limit) => observer.rulesTooLong?.(destinationId, limit),
     monotonicMs: () => performance.now(),
   })
 }

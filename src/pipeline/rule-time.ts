@@ -1,3 +1,11 @@
+/**
+ * Why a destination waits. `own`: its conditions and mappings took more than one destination may take.
+ * `shared`: those of all destinations want more than all together may take, and it takes more than its share.
+ */
+export type RuleLimit = (typeof ruleLimits)[number]
+
+export const ruleLimits = ['own', 'shared'] as const
+
 export type RuleTimeOptions = {
   /**
    * The time that the conditions and mappings of one destination may take of each second, in milliseconds.
@@ -9,7 +17,7 @@ export type RuleTimeOptions = {
    */
   readonly mostOfAllMs: number
   /** Called when a destination begins to wait because its conditions and mappings took longer. */
-  readonly onOver: (destinationId: string) => void
+  readonly onOver: (destinationId: string, limit: RuleLimit) => void
   /** Returns milliseconds of a monotonic clock. */
   readonly monotonicMs: () => number
 }
@@ -75,7 +83,7 @@ export class RuleTime {
       account.isOver = false
       return 0
     }
-    account.hadToWait = true
+    this.#beginToWait(destinationId, account)
     return Math.min(longestPauseMs, Math.max(1, ((account.debtMs - shareMs) / shareMs) * 1_000))
   }
 
@@ -90,10 +98,15 @@ export class RuleTime {
     this.#pay(account, nowMs)
     account.debtMs += ms
     account.tookMs += ms
-    if (account.debtMs <= this.#shareMs || account.isOver) return
-    account.isOver = true
+    if (account.debtMs > this.#shareMs) this.#beginToWait(destinationId, account)
+  }
+
+  #beginToWait(destinationId: string, account: Account): void {
     account.hadToWait = true
-    this.#options.onOver(destinationId)
+    if (account.isOver) return
+    account.isOver = true
+    const { mostMs, onOver } = this.#options
+    onOver(destinationId, account.debtMs > mostMs ? 'own' : 'shared')
   }
 
   #pay(account: Account, nowMs: number): void {

@@ -48,7 +48,8 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     ruleWaits: new Counter({
       name: 'sluice_rule_waits_total',
-      help: 'How often a destination began to wait, because its conditions and mappings took more than delivery.maxRuleTime of a second. The log names the destination.',
+      help: 'How often a destination began to wait, because its conditions and mappings took longer than they may, by limit. own: more than delivery.maxRuleTime of a second. shared: those of all destinations want more than half of the process, and it took more than its share. The log names the destination.',
+      labelNames: ['limit'],
       registers,
     }),
     repeatsDropped: new TallyCounter({

@@ -13,6 +13,7 @@ import type {
   PipelineObserver,
   DropReason,
 } from '../pipeline/pipeline-ports.ts'
+import { type RuleLimit, ruleLimits } from '../pipeline/rule-time.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createAttemptLog } from './attempt-line.ts'
 import { loginObserver } from './login-lines.ts'
@@ -224,16 +225,18 @@ function rulesObserver(
   { ruleWaits }: WorkerMetrics,
   log: Logger,
 ): Required<Observed<'rulesTooLong'>> & { flush(): void } {
-  const lines = new PacedLines<{ destination: string }>({
-    write: (line) => log.warn(line, rulesMessage),
-    everyMs: rulesEveryMs,
-  })
+  const lines: Record<RuleLimit, PacedLines<{ destination: string }>> = {
+    own: new PacedLines({ write: (line) => log.warn(line, rulesMessage), everyMs: rulesEveryMs }),
+    shared: new PacedLines({ write: (line) => log.warn(line, sharedRulesMessage), everyMs: rulesEveryMs }),
+  }
+  // Both series are there from the start, so that the first wait is visible as an increase.
+  for (const limit of ruleLimits) ruleWaits.inc({ limit }, 0)
   return {
-    rulesTooLong(destination) {
-      ruleWaits.inc()
-      lines.add(destination, { destination })
+    rulesTooLong(destination, limit) {
+      ruleWaits.inc({ limit })
+      lines[limit].add(destination, { destination })
     },
-    flush: () => lines.flush(),
+    flush: () => ruleLimits.forEach((limit) => lines[limit].flush()),
   }
 }
 
@@ -272,6 +275,8 @@ const omissionMessage =
   'this URL never gets the message, which another URL of its destination took: it fails or asked for a pause, and had no turn in time'
 const rulesMessage =
   'the conditions and mappings of a destination take more time than delivery.maxRuleTime: its messages wait'
+const sharedRulesMessage =
+  'the conditions and mappings of all destinations want more than half of this process, and this one takes more than its share: its messages wait'
 /** The shortest interval between two lines about the same destination, in milliseconds. */
 const rulesEveryMs = 10_000
 

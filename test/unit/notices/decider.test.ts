@@ -246,6 +246,21 @@ test.each(['filter_failed', 'mapping_failed'])(
   },
 )
 
+test.each([
+  ['rules', 'take more time than delivery.maxRuleTime'],
+  ['rules_shared', 'of all destinations together want more time'],
+])('one wait for the reason %s is told at once, and which limit is used up', (reason, limit) => {
+  const world = new World()
+  world.decide()
+  world.report('w1', { counts: [{ destinationId: 'crm', paced: { [reason]: 1 }, dead_letters: {} }] })
+  const [notice] = world.decide()
+  if (notice === undefined) throw new Error('nothing is told')
+  const { text } = messageOf(notice, () => ({ name: 'CRM' }))
+  const { reasons, advice } = JSON.parse(text).properties
+  expect(reasons).toEqual({ [reason]: 1 })
+  expect(advice).toContain(limit)
+})
+
 function deadLetters(count: number): Report['counts'] {
   return [{ destinationId: 'crm', paced: {}, dead_letters: { expired: count - 1, failed_for_good: 1 } }]
 }

@@ -179,6 +179,14 @@ test('dead letters and deliveries that are put off are counted by reason, each o
   expect(watch.take([]).counts).toEqual([])
 })
 
+test('a destination whose rules take too long is counted by the limit that is used up', () => {
+  const { watch } = startWatch()
+  for (const limit of ['own', 'shared', 'shared'] as const) watch.observer.rulesTooLong?.('crm', limit)
+  expect(watch.take([]).counts).toEqual([
+    { destinationId: 'crm', paced: { rules: 1, rules_shared: 2 }, dead_letters: {} },
+  ])
+})
+
 test('an answer of 429 puts a delivery off, whether or not it names a time', () => {
   const { watch, attempt } = startWatch()
   attempt({ kind: 'answer', status: 429 })

@@ -5,7 +5,7 @@ import { destinationOf, type Destination, failed, stage, type Stage, taken, Test
 function clocked(mostMs: number, mostOfAllMs = 10 * mostMs) {
   let nowMs = 0
   const over: string[] = []
-  const onOver = (id: string): void => void over.push(id)
+  const onOver = (id: string, limit: string): void => void over.push(`${id}: ${limit}`)
   const time = new RuleTime({ mostMs, mostOfAllMs, onOver, monotonicMs: () => nowMs })
   const take = (id: string, ms: number) => time.measure(id, () => void (nowMs += ms))
   return { time, over, take, pass: (ms: number) => (nowMs += ms) }
@@ -21,11 +21,11 @@ test('a destination waits for what it owes, and no other does', () => {
   expect(time.waitMs('crm')).toBeLessThan(500)
   expect(time.waitMs('erp')).toBe(0)
   take('crm', 10)
-  expect(over).toEqual(['crm'])
+  expect(over).toEqual(['crm: own'])
   pass(1_000)
   expect(time.waitMs('crm')).toBe(0)
   take('crm', 200)
-  expect(over).toEqual(['crm', 'crm'])
+  expect(over).toEqual(['crm: own', 'crm: own'])
   expect(time.totalMs).toBe(360)
 })
 
@@ -66,6 +66,32 @@ test('many destinations of one customer together take no more than is allowed to
   expect(takenMs.heavy / seconds).toBeGreaterThan(300)
   expect(takenMs.heavy / seconds).toBeLessThan(600)
   expect(waitsOfLight).toBe(0)
+})
+
+test('whoever waits because all together take too much is told so, and not that its own limit is used up', () => {
+  const { time, over, take, pass } = clocked(100, 200)
+  for (let at = 0; at < 300; at++) {
+    for (const id of ['a', 'b', 'c', 'd']) if (time.waitMs(id) === 0) take(id, 6)
+    pass(10)
+  }
+  const told = (limit: string): number => over.filter((line) => line.endsWith(`: ${limit}`)).length
+  const before = { own: told('own'), shared: told('shared') }
+  for (let at = 0; at < 300; at++) {
+    for (const id of ['a', 'b', 'c', 'd']) if (time.waitMs(id) === 0) take(id, 6)
+    pass(10)
+  }
+  expect(told('own')).toBe(before.own)
+  expect(told('shared')).toBeGreaterThan(before.shared)
+})
+
+test('a destination is told that waits only because its share has become smaller', () => {
+  const { time, over, take, pass } = clocked(100, 200)
+  for (let at = 0; at < 8; at++) take(`heavy-${at}`, 110)
+  take('small', 90)
+  expect(time.waitMs('small')).toBe(0)
+  pass(40)
+  expect(time.waitMs('small')).toBeGreaterThan(0)
+  expect(over).toContain('small: shared')
 })
 
 test('what others take is given back once they take no more', () => {

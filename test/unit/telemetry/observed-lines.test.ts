@@ -76,12 +76,16 @@ test('a source that the catalog lacks is told, and a repeat only for those who l
 test('rules that take too long are told once in ten seconds for each destination', () => {
   const { log, lines } = openLog()
   const observer = createObserver({ metrics, log, logAttempts: true, timeoutMs: 5_000, retryLimitMs: 1 })
-  for (const destination of ['crm', 'crm', 'erp']) observer.rulesTooLong?.(destination)
+  for (const destination of ['crm', 'crm', 'erp']) observer.rulesTooLong?.(destination, 'own')
   const line =
     'the conditions and mappings of a destination take more time than delivery.maxRuleTime: its messages wait'
   expect(lines).toEqual([line, line])
   observer.flush()
   expect(lines).toEqual([line, line, line])
+  observer.rulesTooLong?.('crm', 'shared')
+  expect(lines[3]).toBe(
+    'the conditions and mappings of all destinations want more than half of this process, and this one takes more than its share: its messages wait',
+  )
 })
 
 test('a login that fails, goes on with its present token and works again is told', () => {
