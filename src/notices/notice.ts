@@ -241,11 +241,7 @@ const cheaperRules =
 export const rulesReasons: Readonly<Record<RuleLimit, string>> = { own: 'rules', shared: 'rules_shared' }
 
 /** The reasons of which one is told at once, because the customer's own rules fail or take too long. */
-export const urgentReasons: readonly string[] = [
-  filterFailed,
-  mappingFailed,
-  ...Object.values(rulesReasons),
-]
+export const urgentReasons: readonly string[] = [filterFailed, mappingFailed, ...Object.values(rulesReasons)]
 
 /**
  * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers and

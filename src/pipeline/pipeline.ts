@@ -69,6 +69,7 @@ class DeliveryPipeline implements Pipeline {
   readonly #lineUp: LineUp
   readonly #turns: Turns
   readonly #refill: Refill | undefined
+  readonly #logins: Logins
   readonly rates: Rates
   readonly ruleTime: RuleTime
   readonly #orderingKeys = new OrderingKeys<Delivery>({
@@ -83,19 +84,20 @@ class DeliveryPipeline implements Pipeline {
     this.#options = options
     this.#groupShare = new GroupShare(options.rateDifferenceOf)
     const { observer, sender, now } = options
+    this.#logins = new Logins({
+      sender,
+      now,
+      onAsked: (destinationId, hookId, asked) => {
+        const definition = options.catalog().destinations.get(destinationId)
+        observer.askedForToken?.(destinationId, hookId, asked, definition)
+      },
+    })
     this.#endpoints = createEndpoints({
       breaker: options.breaker,
       shareOfGroup: () => this.#groupShare.fraction,
       isNamed: options.namesRequests,
       sickLoad: new SickLoad(options.sickLoad ?? usualSickLoad),
-      logins: new Logins({
-        sender,
-        now,
-        onAsked: (destinationId, hookId, asked) => {
-          const definition = options.catalog().destinations.get(destinationId)
-          observer.askedForToken?.(destinationId, hookId, asked, definition)
-        },
-      }),
+      logins: this.#logins,
     })
     this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead
@@ -352,6 +354,7 @@ class DeliveryPipeline implements Pipeline {
 
   stop(): void {
     this.#refill?.stop()
+    this.#logins.close()
     this.#lanes.stop()
     this.#bulkhead.stop()
   }

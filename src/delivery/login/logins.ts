@@ -4,6 +4,7 @@ import type { HookOwner } from '../send/hook-pool.ts'
 import type { Sender } from '../send/sender.ts'
 import { type AskedToken, TokenLogin } from './token-login.ts'
 import { TokenRequests } from './token-request.ts'
+import { TokenTurns } from './token-turns.ts'
 
 /** A hook whose requests need a token. */
 export type LoggedInHook = {
@@ -26,6 +27,7 @@ export type LoginsOptions = {
 export class Logins {
   readonly #options: LoginsOptions
   readonly #known = new Map<string, WeakRef<TokenLogin>>()
+  readonly #turns = new TokenTurns()
   #sweepAt = leastSwept
 
   constructor(options: LoginsOptions) {
@@ -39,14 +41,20 @@ export class Logins {
     if (known !== undefined) return known
     const { sender, now, onAsked } = this.#options
     const requests = new TokenRequests(login, { sender, owner, tls })
+    const asker = { tokenOrigin: login.tokenOrigin, sourceId: owner.sourceId }
     const made = new TokenLogin({
-      ask: (nowMs) => requests.make(nowMs),
+      ask: (urgency) => this.#turns.run({ ...asker, urgency }, () => requests.make(now())),
       onAsked: (asked) => onAsked?.(owner.destinationId, hook.id, asked),
       now,
     })
     this.#known.set(key, new WeakRef(made))
     if (this.#known.size >= this.#sweepAt) this.#sweep()
     return made
+  }
+
+  /** Requests no more tokens. */
+  close(): void {
+    this.#turns.close()
   }
 
   /** Forgets the logins that no destination has any more. */

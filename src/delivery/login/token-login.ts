@@ -1,6 +1,8 @@
 import { type Rate, TokenBucket } from '../../async/token-bucket.ts'
 import type { Token } from '../../http/client-credentials.ts'
 import type { TokenResult } from './token-request.ts'
+import type { TokenUrgency } from './token-turns.ts'
+import { within } from '../../async/within.ts'
 
 /**
  * What a login can do for a request now. `ready`: it has a token. `asking`: its first token is under way.
@@ -15,14 +17,19 @@ export type LoginState = 'ready' | 'asking' | 'failing'
 export type AskedToken = { readonly problem: string | undefined; readonly isKept: boolean }
 
 export type TokenLoginOptions = {
-  /** Requests a token. Never rejects. */
-  readonly ask: (nowMs: number) => Promise<TokenResult>
+  /** Requests a token when it is this login's turn. Never rejects. */
+  readonly ask: (urgency: TokenUrgency) => Promise<TokenResult>
   /** Called with the result of each request for a token. */
   readonly onAsked: (asked: AskedToken) => void
   /** Returns epoch milliseconds. */
   readonly now: () => number
 }
 
+/**
+ * The longest time that deliveries wait in memory for a token, in milliseconds: a little more than a request
+ * takes. A login that has to wait longer for its turn counts as one that fails.
+ */
+const mostAskingMs = 6_000
 /** A new token is asked for when this part of the lifetime is left, but at most this many milliseconds. */
 const renewedShare = 0.2
 const mostRenewedMs = 5 * 60_000
@@ -82,6 +89,8 @@ export class TokenLogin {
   #unprovenLeft = 0
   #failure: Failure | undefined
   #asking: Promise<void> | undefined
+  #askingSinceMs = 0
+  #hasHadToken = false
 
   constructor(options: TokenLoginOptions) {
     this.#options = options
@@ -103,7 +112,8 @@ export class TokenLogin {
   /** Asks for a token if there is none, and it is time to. */
   state(): LoginState {
     if (this.token() !== undefined) return 'ready'
-    return this.#failure === undefined ? 'asking' : 'failing'
+    if (this.#failure !== undefined) return 'failing'
+    return this.#options.now() - this.#askingSinceMs < mostAskingMs ? 'asking' : 'failing'
   }
 
   /** Why there is no token. `undefined`: there is one, or the first one is under way. */
@@ -116,11 +126,11 @@ export class TokenLogin {
     return this.#failure === undefined ? 0 : Math.max(0, this.#options.now() - this.#failure.sinceMs)
   }
 
-  /** Waits for a token, if one is under way. Returns `undefined` if there is none. */
+  /** Waits for a token for some seconds, if one is asked for. Returns `undefined` if there is none. */
   async wait(): Promise<string | undefined> {
     const token = this.token()
     if (token !== undefined) return token
-    await this.#asking
+    if (this.#asking !== undefined) await within(mostAskingMs, this.#asking)
     return this.token()
   }
 
@@ -166,20 +176,27 @@ export class TokenLogin {
 
   #askIfDue(nowMs: number): void {
     if (this.#asking !== undefined || nowMs < (this.#failure?.nextMs ?? 0)) return
-    this.#asking = this.#ask(nowMs).finally(() => {
+    this.#askingSinceMs = nowMs
+    this.#asking = this.#ask().finally(() => {
       this.#asking = undefined
     })
   }
 
-  async #ask(askedMs: number): Promise<void> {
-    const result = await this.#options.ask(askedMs)
+  async #ask(): Promise<void> {
+    const result = await this.#options.ask(this.#urgency)
     if (!result.ok) {
       this.#failed(result.problem, result.afterMs)
       return
     }
+    const { askedMs } = result
     const fault = this.#faultOf(result.token, askedMs)
     if (fault === undefined) this.#take(result.token, askedMs)
     else this.#failed(fault, 0)
+  }
+
+  get #urgency(): TokenUrgency {
+    if (this.#failure !== undefined) return 'again'
+    return this.#hasHadToken ? 'renewal' : 'first'
   }
 
   /** Returns why a new token can't be used. Without a pause, such tokens would be asked for endlessly. */
@@ -192,6 +209,7 @@ export class TokenLogin {
     this.#token = token
     this.#gotMs = askedMs
     this.#isProven = false
+    this.#hasHadToken = true
     this.#failure = undefined
     this.#options.onAsked({ problem: undefined, isKept: false })
   }

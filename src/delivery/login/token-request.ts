@@ -13,13 +13,21 @@ import { describeForCustomer, type Outcome } from '../outcomes/outcome.ts'
 import type { HookOwner } from '../send/hook-pool.ts'
 import type { Sender, Target } from '../send/sender.ts'
 
-/** The result of a request for a token. `afterMs`: the wait that the endpoint asked for, or 0. */
+/**
+ * The result of a request for a token. `askedMs`: the time of the request, in epoch milliseconds. `afterMs`:
+ * the wait that the endpoint asked for, or 0.
+ */
 export type TokenResult =
-  | { readonly ok: true; readonly token: Token }
+  | { readonly ok: true; readonly token: Token; readonly askedMs: number }
   | { readonly ok: false; readonly problem: string; readonly afterMs: number }
 
-/** The largest answer that is read, in bytes. A token takes a few kilobytes. */
+/** The largest answer that is read, in bytes. */
 const maxAnswerBytes = 64 * 1024
+/**
+ * The largest token, in bytes. Each request has it in a header, and hardly any server takes a head that is
+ * larger.
+ */
+const maxTokenBytes = 16 * 1024
 /** The most characters of what an endpoint says about a refusal. */
 const maxSaid = 200
 
@@ -75,7 +83,9 @@ export class TokenRequests {
       return { ok: false, problem: `${tokenOrigin}: ${describeForCustomer(outcome)}`, afterMs: 0 }
     const { status, retryAfterMs = 0, body = new Uint8Array() } = outcome
     const answer = readTokenAnswer(status, Buffer.from(body).toString(), askedMs)
-    if (answer.ok) return { ok: true, token: answer.token }
+    if (answer.ok && answer.token.value.length > maxTokenBytes)
+      return { ok: false, problem: `${tokenOrigin}: ${tooLarge}`, afterMs: retryAfterMs }
+    if (answer.ok) return { ok: true, token: answer.token, askedMs }
     const said = answer.said.map((text) => this.#masked(text))
     const what = describeFault(answer.fault, status)
     return { ok: false, problem: [`${tokenOrigin}:`, what, ...said].join(' '), afterMs: retryAfterMs }
@@ -92,6 +102,8 @@ export class TokenRequests {
       .slice(0, maxSaid)
   }
 }
+
+const tooLarge = `the access_token is larger than ${maxTokenBytes / 1024} KiB, which hardly any server takes in a header: ask for fewer scopes, or let the token have fewer claims`
 
 function describeFault(fault: TokenFault, status: number): string {
   switch (fault) {

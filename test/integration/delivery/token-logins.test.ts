@@ -177,6 +177,11 @@ describe('a token endpoint that gives no token', () => {
       'status 200 with an access_token that no header can have',
     ],
     [
+      'gives one that is too large for a header',
+      answer(200, {}, JSON.stringify({ access_token: 'x'.repeat(17 * 1_024) })),
+      'the access_token is larger than 16 KiB, which hardly any server takes in a header',
+    ],
+    [
       'redirects',
       answer(307, { Location: 'http://169.254.169.254/token' }),
       'status 307: Sluice follows no redirects',
@@ -242,6 +247,42 @@ describe('a token endpoint that gives no token', () => {
       expect(hook.requests).toEqual([])
     },
   )
+})
+
+test('a thousand logins whose token endpoint hangs make some requests at once, and hold up no other', async () => {
+  const hanging = await startLoginServer()
+  hanging.instead = neverAnswer
+  const server = await startLoginServer()
+  const sender = createSender({
+    policy: createAddressPolicy(['127.0.0.1']),
+    timeoutMs: 60_000,
+    poolIdleMs: 4_000,
+  })
+  ended.push(
+    () => hanging.stop(),
+    () => server.stop(),
+    () => sender.close(),
+  )
+  const logins = new Logins({ sender, now: Date.now })
+  const loginAt = ({ receiver }: LoginServer, id: string, sourceId: string): TokenLogin =>
+    logins.of(
+      {
+        kind: 'oauth2',
+        tokenOrigin: receiver.origin,
+        tokenPath: '/token',
+        clientId: 'sluice',
+        clientSecret: 'secret',
+        clientAuth: 'basic',
+      },
+      { id, origin: 'https://example.com' },
+      { destinationId: id, sourceId },
+    )
+  const many = Array.from({ length: 1_000 }, (_, at) => loginAt(hanging, `d${at}`, `source-${at}`))
+  for (const login of many) login.token()
+  expect(await loginAt(server, 'crm', 'shop').wait()).toBe('token-1-of-the-server')
+  await until('they ask', () => hanging.receiver.requests.length > 30)
+  expect(hanging.receiver.requests.length).toBeLessThan(40)
+  logins.close()
 })
 
 test('a token endpoint is reached through the outbound proxy, as hooks are', async () => {

@@ -8,19 +8,22 @@ const minute = 60_000
 
 function scene() {
   let nowMs = 1_000_000
-  const open: ((result: TokenResult) => void)[] = []
+  const open: { askedMs: number; resolve(result: TokenResult): void }[] = []
+  const urgencies: string[] = []
   const told: AskedToken[] = []
   let asked = 0
   const login = new TokenLogin({
     now: () => nowMs,
     onAsked: (one) => void told.push(one),
-    ask: () => {
+    ask: (urgency) => {
       asked++
-      return new Promise((resolve) => open.push(resolve))
+      urgencies.push(urgency)
+      return new Promise((resolve) => open.push({ askedMs: nowMs, resolve }))
     },
   })
-  const answer = async (result: TokenResult): Promise<void> => {
-    open.shift()?.(result)
+  const answer = async (result: (askedMs: number) => TokenResult): Promise<void> => {
+    const one = open.shift()
+    one?.resolve(result(one.askedMs))
     await Promise.resolve()
     await new Promise(setImmediate)
   }
@@ -30,8 +33,9 @@ function scene() {
     asked: () => asked,
     later: (ms: number) => void (nowMs += ms),
     gives: (value: string, lifeMs = 10 * minute) =>
-      answer({ ok: true, token: { value, endsMs: nowMs + lifeMs } }),
-    fails: (problem = 'no', afterMs = 0) => answer({ ok: false, problem, afterMs }),
+      answer((askedMs) => ({ ok: true, token: { value, endsMs: nowMs + lifeMs }, askedMs })),
+    fails: (problem = 'no', afterMs = 0) => answer(() => ({ ok: false, problem, afterMs })),
+    urgencies,
   }
 }
 
@@ -235,4 +239,28 @@ test('tokens that have ended when they arrive are asked for with pauses, and the
   one.login.token()
   await one.gives('next')
   expect([one.login.token(), one.login.problem]).toEqual(['next', undefined])
+})
+
+test('a login is known as one that begins, one that has failed, and one that has had a token', async () => {
+  const one = scene()
+  one.login.token()
+  await one.fails()
+  one.later(1_200)
+  one.login.token()
+  await one.gives('first', 10 * minute)
+  one.later(8 * minute)
+  one.login.token()
+  expect(one.urgencies).toEqual(['first', 'again', 'renewal'])
+})
+
+test('a login that has to wait long for its turn counts as one that fails, until its token is there', async () => {
+  const one = scene()
+  expect(one.login.state()).toBe('asking')
+  one.later(5_999)
+  expect(one.login.state()).toBe('asking')
+  one.later(1)
+  // Its messages wait in Kafka, and not in memory.
+  expect([one.login.state(), one.login.problem, one.login.failingForMs]).toEqual(['failing', undefined, 0])
+  await one.gives('first')
+  expect([one.login.state(), one.asked()]).toEqual(['ready', 1])
 })
