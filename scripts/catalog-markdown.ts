@@ -76,7 +76,8 @@ or asked for a wait. [Decision 90](decisions/090-state-of-a-hook-by-its-content.
 
 ## A folder of files
 
-\`catalog.file\` may be a folder. Sluice then reads its files \`.yaml\`, \`.yml\` and \`.json\`, up to 20,000 of 1 MiB each.
+\`catalog.file\` may be a folder. Sluice then reads its files \`.yaml\`, \`.yml\` and \`.json\`, up to 20,000 of 1 MiB each,
+and 64 MiB in all.
 A file has one destination, or \`sources:\` and \`destinations:\` as above. So each destination can have a file of its own:
 
 \`\`\`yaml

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { opendir, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Fault, faultOf } from '../fault.ts'
 import { errorCode, signatureFrom } from './file-signature.ts'
@@ -22,6 +22,8 @@ export type FolderKind = {
   /** Limit on the bytes of one file. */
   readonly maxBytes: number
   readonly tooLarge: string
+  /** Limit on the bytes of all files. */
+  readonly maxTotalBytes: number
 }
 
 /** A file of a folder. `fault`: why it can't be used, although it could be read. */
@@ -41,7 +43,8 @@ export async function folderSignature(folder: string, kind: FolderKind): Promise
     const link = await stat(join(folder, versionLink), { bigint: true }).catch(() => undefined)
     if (link !== undefined) return signatureFrom(link)
     const names = await namesIn(folder, kind)
-    const all = names.slice(0, kind.maxFiles).map(async (name) => {
+    if (names === undefined) return 'too many'
+    const all = names.map(async (name) => {
       const stats = await stat(join(folder, name), { bigint: true })
       return `${name} ${signatureFrom(stats)}`
     })
@@ -59,16 +62,27 @@ export async function readFiles(folder: string, kind: FolderKind): Promise<ReadF
   try {
     const base = await realpath(join(folder, versionLink)).catch(() => folder)
     const names = await namesIn(base, kind)
-    if (names.length > kind.maxFiles) {
-      const fault = faultOf(folder, `has more than ${kind.maxFiles} ${kind.what}`, 'keep fewer')
-      return { ok: false, fault, isLasting: true }
-    }
+    const refuse = (problem: string, advice: string): ReadFiles => ({
+      ok: false,
+      fault: faultOf(folder, problem, advice),
+      isLasting: true,
+    })
+    const { maxFiles, maxTotalBytes, what } = kind
+    if (names === undefined)
+      return refuse(
+        `has more than ${maxFiles} ${what}, or very many others`,
+        'keep fewer, or name another folder',
+      )
     const files: TextFile[] = []
     const hash = createHash('sha256')
+    let bytes = 0
     for (const name of names) {
       path = join(base, name)
       const file = await fileAt(path, name, kind)
       files.push(file)
+      bytes += file.text.length
+      if (bytes > maxTotalBytes)
+        return refuse(`has ${what} of more than ${maxTotalBytes / 2 ** 20} MiB in all`, 'write less')
       hash.update(JSON.stringify([name, file.text, file.fault?.problem]))
     }
     return { ok: true, files, digest: hash.digest('hex') }
@@ -89,7 +103,10 @@ async function fileAt(path: string, name: string, { maxBytes, tooLarge }: Folder
     text: '',
     fault: faultOf(path, problem, advice),
   })
-  if ((await stat(path)).size > maxBytes) return refuse(`is larger than ${maxBytes / 1_024} KiB`, tooLarge)
+  const stats = await stat(path)
+  // To read a pipe would never end.
+  if (!stats.isFile()) return refuse('is not a file', 'write a file, or give it another name')
+  if (stats.size > maxBytes) return refuse(`is larger than ${maxBytes / 1_024} KiB`, tooLarge)
   const bytes = await readFile(path)
   try {
     return { name, text: utf8.decode(bytes) }
@@ -98,8 +115,27 @@ async function fileAt(path: string, name: string, { maxBytes, tooLarge }: Folder
   }
 }
 
-async function namesIn(folder: string, { names }: FolderKind): Promise<readonly string[]> {
-  return (await readdir(folder)).filter((name) => names.test(name)).toSorted()
+/** A folder with so many times as many entries as it may have files is not looked through. */
+const othersForEach = 10
+/** How many entries are read at once. */
+const entriesAtOnce = 256
+
+/**
+ * Returns the names of the files of a folder that count. Returns `undefined` if there are too many. It stops to
+ * look there, because a folder that was named by mistake may have millions.
+ */
+async function namesIn(
+  folder: string,
+  { names, maxFiles }: FolderKind,
+): Promise<readonly string[] | undefined> {
+  const found: string[] = []
+  let entries = 0
+  for await (const { name } of await opendir(folder, { bufferSize: entriesAtOnce })) {
+    if (++entries > othersForEach * maxFiles) return undefined
+    if (!names.test(name)) continue
+    if (found.push(name) > maxFiles) return undefined
+  }
+  return found.toSorted()
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { Breath } from '../../async/breath.ts'
 import { type CatalogList, catalogLists } from '../expected.ts'
-import { type Fault, faultOf, maxFaults } from '../fault.ts'
-import { type ParsedCatalog, readUncheckedCatalog } from '../parse.ts'
+import { type Fault, faultOf, maxFaults, type Path } from '../fault.ts'
+import type { ParsedCatalog } from '../parse.ts'
 import { isRecord, listOf, recordOf } from '../plain-data.ts'
 import type { Variables } from '../variables.ts'
-import { readYaml, type TextPlace } from '../yaml.ts'
 import type { TextFile } from './folder-files.ts'
-import type { readCatalogData } from './reader.ts'
+import { type readCatalogData, readCatalogPart, readPlaces } from './reader.ts'
 
 // A folder of small files. Each has a part of the catalog: one destination, or lists as a catalog file has
 // them. A file with faults refuses itself alone: what it said before stays in force. A start has nothing to
@@ -104,7 +103,7 @@ export class CatalogFolder {
     const breath = new Breath()
     for (const { name, text, fault } of files) {
       const known = this.#known.get(name)
-      const part = known?.text === text ? known : partOf(name, text, path)
+      const part = known?.text === text ? known : await partOf(name, text, path)
       if (fault !== undefined) faults.push({ ...fault, file: fileOf(path, name) })
       else if ('faults' in part) faults.push(...part.faults)
       else parts.set(name, part)
@@ -139,16 +138,20 @@ export class CatalogFolder {
     const version = versionOf(parts)
     const from = { file: path, version, variables, formerVariables, allowAddresses, characters }
     const read = await readData(data, from)
-    const placed = (fault: Fault): Fault => inItsFile(fault, owners, counting, path)
-    const kept = read.kept?.map(placed)
-    return read.ok ? { ...read, kept } : { ok: false, faults: read.faults.map(placed), kept }
+    const where = { owners, counting, path }
+    const kept = read.kept && (await inTheirFiles(read.kept, where))
+    return read.ok ? { ...read, kept } : { ok: false, faults: await inTheirFiles(read.faults, where), kept }
   }
 }
 
 /** Reads a file. */
-function partOf(name: string, text: string, path: string): Part | { readonly faults: readonly Fault[] } {
+async function partOf(
+  name: string,
+  text: string,
+  path: string,
+): Promise<Part | { readonly faults: readonly Fault[] }> {
   const file = fileOf(path, name)
-  const read = readUncheckedCatalog(text, file)
+  const read = await readCatalogPart({ unchecked: text, file })
   if (!read.ok) return read
   const refuse = (problem: string, advice: string) => ({ faults: [faultOf(file, problem, advice)] })
   const { value } = read
@@ -187,39 +190,56 @@ function held(part: Part, faults: readonly Fault[]): Part | undefined {
   return { ...part, entries: { ...part.entries, destinations } }
 }
 
-/** Says in which file and where a fault of the whole is. */
-function inItsFile(
-  fault: Fault,
-  owners: Readonly<Record<CatalogList, readonly { readonly part: Part; readonly index: number }[]>>,
-  counting: Part | undefined,
-  path: string,
-): Fault {
+/** What says in which file a fault of the whole is. */
+type Where = {
+  readonly owners: Readonly<Record<CatalogList, readonly { readonly part: Part; readonly index: number }[]>>
+  /** The part with the counts that the whole folder has. */
+  readonly counting: Part | undefined
+  readonly path: string
+}
+
+/** A fault with its file, and the part whose text has its place. */
+type InFile = { readonly fault: Fault; readonly part: Part | undefined }
+
+/** Says in which files and where faults of the whole are. Each text is read once, however many faults it has. */
+async function inTheirFiles(faults: readonly Fault[], where: Where): Promise<readonly Fault[]> {
+  const all = faults.map((fault) => inItsFile(fault, where))
+  const placed = new Map<Fault, Fault>()
+  const breath = new Breath()
+  for (const [part, some] of Map.groupBy(all, (one) => one.part)) {
+    if (part === undefined) continue
+    const paths = some.map(({ fault }) => stepsOf(fault.path))
+    const places = await readPlaces({ placesIn: part.text, paths })
+    for (const [at, { fault }] of some.entries()) {
+      const { line, column } = places[at] ?? {}
+      placed.set(fault, { ...fault, line, column })
+    }
+    await breath.take()
+  }
+  return all.map(({ fault }) => placed.get(fault) ?? fault)
+}
+
+function inItsFile(fault: Fault, { owners, counting, path }: Where): InFile {
   const match = /^(sources|destinations)\[(\d+)\]\.?(.*)$/.exec(fault.path)
-  if (match === null)
-    return counting === undefined || !fault.path.startsWith('expect')
-      ? fault
-      : { ...fault, file: fileOf(path, counting.name) }
+  if (match === null) {
+    const isOfCount = counting !== undefined && fault.path.startsWith('expect')
+    return { fault: isOfCount ? { ...fault, file: fileOf(path, counting.name) } : fault, part: undefined }
+  }
   const [, list, at, rest = ''] = match
   const owner = owners[list === 'sources' ? 'sources' : 'destinations'][Number(at)]
-  if (owner === undefined) return fault
+  if (owner === undefined) return { fault, part: undefined }
   const { part, index } = owner
   const own = part.isSingle
     ? rest
     : `${list}[${index}]${rest === '' || rest.startsWith('[') ? '' : '.'}${rest}`
-  const place = placeIn(part.text, own)
-  return { ...fault, file: fileOf(path, part.name), path: own, line: place?.line, column: place?.column }
+  return { fault: { ...fault, file: fileOf(path, part.name), path: own }, part }
 }
 
-/** Returns the place of a value, by its path in words. */
-function placeIn(text: string, path: string): TextPlace | undefined {
-  const read = readYaml(text)
-  if (!read.ok) return undefined
+/** Returns the steps of a path in words. */
+function stepsOf(path: string): Path {
   // A step that may have a secret is the last one.
   const steps = path.split('["')[0]?.matchAll(/\[(\d+)\]|([A-Za-z_$][\w$-]*)/g) ?? []
-  return read.place(
-    [...steps].map(([, index, key = '']) => (index === undefined ? key : Number(index))),
-    'value',
-  )
+  return [...steps].map(([, index, key = '']) => (index === undefined ? key : Number(index)))
 }
 
 function fileOf(path: string, name: string): string {

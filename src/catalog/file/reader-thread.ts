@@ -1,11 +1,38 @@
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import type { Destination, Source } from '../catalog.ts'
-import { parseCatalog, parseCatalogData, type ParsedCatalog, type ParseOptions } from '../parse.ts'
+import type { Path } from '../fault.ts'
+import {
+  parseCatalog,
+  parseCatalogData,
+  type ParsedCatalog,
+  type ParseOptions,
+  readUncheckedCatalog,
+} from '../parse.ts'
+import { readYaml, type TextPlace } from '../yaml.ts'
 
 /** The input that `reader.ts` passes to the thread. */
 export type ReaderInput = ParseOptions & {
   /** The text of a catalog, or what a text would be read as, with the version that it gets. */
   readonly catalog: { readonly text: string } | { readonly data: unknown; readonly version: string }
+}
+
+/** The text of a file of a folder, which is read as plain data that isn't checked. */
+export type UncheckedInput = { readonly unchecked: string; readonly file: string }
+export type Unchecked = ReturnType<typeof readUncheckedCatalog>
+
+/** A text, and paths whose places in the text are sought. */
+export type PlacesInput = { readonly placesIn: string; readonly paths: readonly Path[] }
+export type Places = readonly (TextPlace | undefined)[]
+
+export function readUnchecked({ unchecked, file }: UncheckedInput): Unchecked {
+  const read = readUncheckedCatalog(unchecked, file)
+  // What reads the places isn't data.
+  return read.ok ? { ok: true, value: read.value } : read
+}
+
+export function findPlaces({ placesIn, paths }: PlacesInput): Places {
+  const read = readYaml(placesIn)
+  return paths.map((path) => (read.ok ? read.place(path, 'value') : undefined))
 }
 
 /** Parses an input in this thread. */
@@ -41,7 +68,9 @@ const partSize = 500
 
 // This code runs only if the module was started as a thread. In other cases, the module is imported for its
 // URL.
-if (isReaderInput(workerData)) {
+if (parentPort !== null && isInput(workerData, 'unchecked')) post(parentPort, readUnchecked(workerData))
+else if (parentPort !== null && isInput(workerData, 'placesIn')) post(parentPort, findPlaces(workerData))
+else if (isReaderInput(workerData)) {
   const parsed = parseInput(workerData)
   if (parentPort !== null) {
     if (parsed.ok) postParts(parsed, parentPort)
@@ -72,10 +101,16 @@ function postParts(
   postPart()
 }
 
-function post(port: MessagePort, output: ReaderOutput): void {
+function post(port: MessagePort, output: ReaderOutput | Unchecked | Places): void {
   port.postMessage(output)
 }
 
 function isReaderInput(value: unknown): value is ReaderInput {
   return typeof value === 'object' && value !== null && 'catalog' in value && 'variables' in value
+}
+
+function isInput(value: unknown, key: 'unchecked'): value is UncheckedInput
+function isInput(value: unknown, key: 'placesIn'): value is PlacesInput
+function isInput(value: unknown, key: string): boolean {
+  return typeof value === 'object' && value !== null && key in value
 }

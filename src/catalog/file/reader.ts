@@ -1,7 +1,18 @@
 import { Worker } from 'node:worker_threads'
 import { createCatalog, type Destination, type Source } from '../catalog.ts'
 import type { ParsedCatalog, ParseOptions } from '../parse.ts'
-import { parseInput, readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-thread.ts'
+import {
+  findPlaces,
+  parseInput,
+  type Places,
+  type PlacesInput,
+  readerThreadUrl,
+  type ReaderInput,
+  type ReaderOutput,
+  readUnchecked,
+  type Unchecked,
+  type UncheckedInput,
+} from './reader-thread.ts'
 
 /**
  * Texts of this many characters or more are read in a separate thread, so that they don't hold up deliveries.
@@ -31,12 +42,34 @@ export function readCatalogData(
   return read({ catalog: { data, version }, ...options }, characters)
 }
 
+/** Reads the text of a file of a folder, without blocking the event loop for long. */
+export function readCatalogPart(input: UncheckedInput): Promise<Unchecked> {
+  const { length } = input.unchecked
+  if (length < threadFromCharacters) return Promise.resolve(readUnchecked(input))
+  return inThread<Unchecked>(input, length, (thread, resolve) => thread.once('message', resolve))
+}
+
+/** Finds places in a text, without blocking the event loop for long. */
+export function readPlaces(input: PlacesInput): Promise<Places> {
+  const { length } = input.placesIn
+  if (length < threadFromCharacters) return Promise.resolve(findPlaces(input))
+  return inThread<Places>(input, length, (thread, resolve) => thread.once('message', resolve))
+}
+
 async function read(input: ReaderInput, characters: number): Promise<ParsedCatalog> {
   if (characters < threadFromCharacters) return parseInput(input)
+  return inThread(input, characters, receiveParts)
+}
 
+/** Passes an input to a new thread. `receive`: receives what the thread posts, and ends with a result. */
+async function inThread<T>(
+  input: ReaderInput | UncheckedInput | PlacesInput,
+  characters: number,
+  receive: (thread: Worker, onResult: (result: T) => void) => void,
+): Promise<T> {
   const thread = new Worker(readerThreadUrl, { workerData: input })
   try {
-    return await new Promise<ParsedCatalog>((resolve, reject) => {
+    return await new Promise<T>((resolve, reject) => {
       const limitMs = Math.ceil(timeoutMs + characters * timeoutMsPerCharacter)
       const deadline = setTimeout(() => {
         reject(new Error(`reading the catalog took more than ${limitMs} ms`))
@@ -45,7 +78,7 @@ async function read(input: ReaderInput, characters: number): Promise<ParsedCatal
         clearTimeout(deadline)
         act()
       }
-      receiveParts(thread, (parsed) => finish(() => resolve(parsed)))
+      receive(thread, (result) => finish(() => resolve(result)))
       thread.once('error', (error) => finish(() => reject(error)))
       thread.once('exit', (code) =>
         finish(() => reject(new Error(`the catalog's reader ended with ${code}`))),

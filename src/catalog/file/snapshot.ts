@@ -48,6 +48,7 @@ const ofParts: FolderKind = {
   maxFiles: 20_000,
   maxBytes: 1024 * 1024,
   tooLarge: 'write several files',
+  maxTotalBytes: maxBytes,
 }
 
 /** Returns a text that changes with every edit of the files. */

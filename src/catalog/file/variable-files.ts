@@ -10,6 +10,7 @@ const ofVariables: FolderKind = {
   maxFiles: 10_000,
   maxBytes: 64 * 1_024,
   tooLarge: 'write one value into it',
+  maxTotalBytes: 64 * 2 ** 20,
 }
 
 /** Returns a text that changes with each edit of a variable. */

@@ -1,6 +1,9 @@
-import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, symlink, truncate, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Fault, formatFault } from '../../../../src/catalog/fault.ts'
 import { type CatalogFile, openCatalogFile } from '../../../../src/catalog/file/file.ts'
@@ -257,4 +260,57 @@ test('a certificate that can not be used keeps the former one, is told, and bloc
   await hold(next)
   await until('the new one is in force', () => shown() === next?.cert.trimEnd())
   await until('nothing is told', () => refused() === undefined)
+})
+
+test('a thousand faults of a file are placed by one reading of it', async () => {
+  await write('sources.yaml', 'sources: [{ id: shop }]')
+  await destination('crm')
+  await open()
+  const faulty = Array.from(
+    { length: 1_000 },
+    (_, at) => `  - { id: d${at}, sources: [shop], hooks: [{ url: ftp://a${at} }] }`,
+  )
+  const comments = `  # ${'x'.repeat(97)}\n`.repeat(1_000)
+  await write('many.yaml', `destinations:\n${comments}${faulty.join('\n')}\n`)
+  const before = process.threadCpuUsage()
+  await until('the faults are told', () => refusals.length > 0, { timeoutMs: 60_000 })
+  expect(refusals[0]?.faults).toHaveLength(1_000)
+  expect(refusals[0]?.faults[999]).toMatch(/^many.yaml:2001:.* d999: /)
+  // If this thread read the file once more for each fault, it would take a minute.
+  expect(process.threadCpuUsage(before).user).toBeLessThan(10_000_000)
+})
+
+test('a folder with too many files is refused, whether or not they count, and is not looked through', async () => {
+  const fill = (from: number, to: number, end: string): void => {
+    for (let at = from; at < to; at++) closeSync(openSync(join(folder, `${at}${end}`), 'w'))
+  }
+  await write('sources.yaml', 'sources: [{ id: shop }]')
+  await destination('crm')
+  await open()
+  fill(0, 20_000, '.yaml')
+  await until('it is refused', () => refusals.length > 0, { timeoutMs: 60_000 })
+  expect(refusals).toEqual([
+    {
+      faults: [
+        `${folder}: has more than 20000 files, or very many others; keep fewer, or name another folder`,
+      ],
+      isPart: false,
+    },
+  ])
+  expect(states()).toEqual({ crm: 'on' })
+})
+
+test('a folder whose files have too much text in all is refused', async () => {
+  for (let at = 0; at < 65; at++) {
+    await write(`${at}.yaml`, '')
+    await truncate(join(folder, `${at}.yaml`), 1_024 * 1_024)
+  }
+  await expect(open()).rejects.toThrow('has files of more than 64 MiB in all; write less')
+})
+
+test('what is no file is a fault that names it', async () => {
+  await write('sources.yaml', 'sources: [{ id: shop }]')
+  await mkdir(join(folder, 'folder.yaml'))
+  execFileSync('mkfifo', [join(folder, 'pipe.yaml')])
+  await expect(open()).rejects.toThrow(/^folder\.yaml: is not a file; .*\npipe\.yaml: is not a file; /)
 })
