@@ -121,8 +121,8 @@ const othersForEach = 10
 const entriesAtOnce = 256
 
 /**
- * Returns the names of the files of a folder that count. Returns `undefined` if there are too many. It stops to
- * look there, because a folder that was named by mistake may have millions.
+ * Returns the names of the files of a folder that count. Returns `undefined` if there are too many. It stops
+ * to look there, because a folder that was named by mistake may have millions.
  */
 async function namesIn(
   folder: string,

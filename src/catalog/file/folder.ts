@@ -201,7 +201,9 @@ type Where = {
 /** A fault with its file, and the part whose text has its place. */
 type InFile = { readonly fault: Fault; readonly part: Part | undefined }
 
-/** Says in which files and where faults of the whole are. Each text is read once, however many faults it has. */
+/**
+ * Says in which files and where faults of the whole are. Each text is read once, however many faults it has.
+ */
 async function inTheirFiles(faults: readonly Fault[], where: Where): Promise<readonly Fault[]> {
   const all = faults.map((fault) => inItsFile(fault, where))
   const placed = new Map<Fault, Fault>()
