@@ -84,16 +84,18 @@ async function chartOf(
   const lines: Omit<Line, 'color'>[] = []
   for (const { legend, expr } of queries)
     for (const { labels, points } of await range(expr)) {
-      const numbers = points
-        .filter(([, value]) => Number.isFinite(value))
-        .map(([at, value]) => [at, value / (scales[unit] ?? 1)] as const)
+      const numbers = points.filter(([, value]) => Number.isFinite(value))
       if (numbers.length > 0) lines.push({ name: named(legend, labels), points: withGaps(numbers, stepS) })
     }
+  const { divisor, format } = axisOf(unit, Math.max(...lines.map(most)))
   return {
     title,
-    unit: units[unit],
-    ...(max !== undefined && { top: max }),
-    lines: painted(highest(lines)),
+    unit: format,
+    ...(max !== undefined && { top: max / divisor }),
+    lines: painted(highest(lines)).map((line) => ({
+      ...line,
+      points: line.points.map(([at, value]) => [at, value && value / divisor] as const),
+    })),
   }
 }
 
@@ -136,13 +138,23 @@ function named(legend: string, labels: Record<string, string>): string {
   return legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim() || 'all'
 }
 
-/** By how much the values of a unit are divided. The marks of the axis are round in what is shown. */
-const scales: Partial<Record<Panel['unit'], number>> = { bytes: 2 ** 20 }
+type Axis = {
+  /** By how much values are divided. The marks of the axis are round in what is shown. */
+  readonly divisor: number
+  readonly format: (shown: number) => string
+}
 
-const units: Record<Panel['unit'], (value: number) => string> = {
+/** Returns how values of a unit are shown. Nobody reads a day in seconds. */
+function axisOf(unit: Panel['unit'], highestValue: number): Axis {
+  if (unit === 'bytes') return { divisor: 2 ** 20, format: (value) => `${short(value)} MiB` }
+  if (unit === 's' && highestValue > 7_200) return { divisor: 3_600, format: (value) => `${short(value)} h` }
+  if (unit === 's' && highestValue > 300) return { divisor: 60, format: (value) => `${short(value)} min` }
+  return { divisor: 1, format: formats[unit] }
+}
+
+const formats: Record<Exclude<Panel['unit'], 'bytes'>, (value: number) => string> = {
   cps: (value) => `${short(value)}/s`,
   s: (value) => (value > 0 && value < 1 ? `${short(value * 1_000)} ms` : `${short(value)} s`),
   short,
-  bytes: (value) => `${short(value)} MiB`,
   percentunit: (value) => `${short(value * 100)} %`,
 }

@@ -47,6 +47,18 @@ describe('the drawing of a dashboard', () => {
     expect(names.filter((name) => svg.includes(`>${name}<`))).toEqual(names.slice(4))
   })
 
+  test.each([
+    [90, ['0 s', '50 s', '100 s']],
+    [650, ['0 min', '5 min', '10 min', '15 min']],
+    [86_400, ['0 h', '10 h', '20 h', '30 h']],
+  ])('shows %s seconds in a unit that people read', async (seconds, marks) => {
+    const [panel] = board.panels
+    const inSeconds: Board = { ...board, panels: panel === undefined ? [] : [{ ...panel, unit: 's' }] }
+    const all = [{ labels: { name: 'a' }, points: [[0, seconds] as const] }]
+    const { svg } = await drawBoard(inSeconds, async () => all, shown)
+    expect([...svg.matchAll(/text-anchor="end">([^<]*)</g)].map(([, mark]) => mark)).toEqual(marks)
+  })
+
   test('names the shades of the story and the marks', async () => {
     const svg = await draw({ a: [[0, 1]] })
     expect(svgFault(svg)).toBeUndefined()
