@@ -80,6 +80,9 @@ export function shownFaults(
     ...listed
       .filter((line, at) => listed.indexOf(line) !== at)
       .map((line) => `this line is listed twice: ${JSON.stringify(line)}`),
+    ...unshown
+      .flatMap(({ lines: some }) => some.filter(isNamedLine))
+      .map((line) => `a test names this line: take it out of ${shownFile}: ${JSON.stringify(line)}`),
     ...Object.keys(shown)
       .filter((file) => !exists(file))
       .map((file) => `there is no test ${file}`),

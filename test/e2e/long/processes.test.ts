@@ -28,7 +28,7 @@ afterEach(async () => {
 const partitions = 6
 
 /** Opens a scene with one destination, and starts a worker with two processes in it. */
-async function begin(): Promise<{ of: Scene; pair: SluiceProcess }> {
+async function begin(variables: Readonly<Record<string, string>> = {}): Promise<{ of: Scene; pair: SluiceProcess }> {
   const of = await setScene({
     catalog: {
       sources: [{ id: 'shop' }],
@@ -42,6 +42,7 @@ async function begin(): Promise<{ of: Scene; pair: SluiceProcess }> {
       SLUICE_WORKER_PROCESSES: '2',
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
+      ...variables,
     },
   })
   scene = of
@@ -198,6 +199,18 @@ describe('two processes', () => {
     await finishAlone(of)
     await allHaveArrived(ids)
     expect(await histogram()).toEqual({ 1: ids.length })
+  })
+
+  test('end with an error if one of them hangs, which is killed when its time to stop is over', async () => {
+    const { pair } = await begin({ SLUICE_SHUTDOWN_TIMEOUT: '1s' })
+    const [, second = 0] = pidsOf(pair)
+    process.kill(second, 'SIGSTOP')
+    expect((await pair.terminate()).code).toBe(1)
+    expect(pair.log).toContainEqual(
+      expect.objectContaining({ msg: 'a process did not stop in time: killing it', process: 2 }),
+    )
+    expect(stoppedOf(pair)).toEqual([1])
+    expect(pidsOf(pair).every(isGone)).toBe(true)
   })
 
   test('are not live, not ready and not measured while one of them hangs', async () => {

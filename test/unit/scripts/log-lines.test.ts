@@ -101,6 +101,14 @@ test('a line that no test shows, and what is said of no line, are faults', () =>
   ])
 })
 
+test('a line that a test names is not among those that no test shows', () => {
+  const unshown = [{ reason: 'It is odd.', lines: ['it begins'] }]
+  const facts = { isNamedLine: () => true, exists: () => true }
+  expect(shownFaults(['it begins'], { shown: {}, unshown }, facts)).toEqual([
+    'a test names this line: take it out of scripts/log-lines/shown.yaml: "it begins"',
+  ])
+})
+
 test('a test names a line by a part of it that has three words, or by all of it', () => {
   mkdirSync(join(root, 'test'))
   writeFileSync(

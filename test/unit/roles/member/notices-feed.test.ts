@@ -20,9 +20,10 @@ test('records count as new once the topic was read to its end, and not those of 
     if (next instanceof Error) throw next
     if (next !== undefined) yield next
   }
+  const said: string[] = []
   const feed = new NoticesFeed({
     topic: 'notices',
-    log: { debug: () => undefined },
+    log: { debug: (_fields: unknown, message?: string) => void said.push(message ?? '') },
     reader: {
       follow: () => read,
       stop: async () => undefined,
@@ -38,4 +39,5 @@ test('records count as new once the topic was read to its end, and not those of 
     [1, true],
     [0, false],
   ])
+  expect(said).toEqual(['pauses and orders can not be read, trying again'])
 })
