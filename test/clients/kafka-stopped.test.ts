@@ -64,7 +64,7 @@ beforeAll(async () => {
   for (const client of clients) {
     client.outcome = await client.running.outcome
   }
-}, 300_000)
+})
 
 afterAll(async () => {
   await gateway.kill()

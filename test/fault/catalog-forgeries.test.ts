@@ -210,7 +210,7 @@ test('records of somebody without the key, with another key, or of the past are 
   onTestFinished(() => again.kill())
   expect(await again.metric('sluice_catalog_topic_trouble', { kind: 'copy' })).toBe(0)
   await expectDelivered({ ...running, worker: again })
-}, 300_000)
+})
 
 test('a sealed secret that is carried to another object or host is never opened, not even if its record is signed', async () => {
   const running = await start()
@@ -276,7 +276,7 @@ test('a sealed secret that is carried to another object or host is never opened,
   expect(set.status).toBe(200)
   await untilTrouble(running, 'unusable', 0)
   await expectDelivered(running)
-}, 300_000)
+})
 
 test('what a later version has written is named by every process that can not use it, with the time and what to do, and all else goes on', async () => {
   const running = await start()
@@ -317,7 +317,7 @@ test('what a later version has written is named by every process that can not us
   await untilStatus(running, (trouble) => trouble === null)
   await until('the admin knows it too', async () => (await unknownIn(running)).length === 0)
   await expectDelivered(running)
-}, 300_000)
+})
 
 /** Returns what the status over HTTP doesn't know. */
 async function unknownIn({ admin, token }: Running): Promise<readonly string[]> {

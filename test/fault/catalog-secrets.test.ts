@@ -450,4 +450,4 @@ test('no secret that the catalog ever had is in clear in Kafka, on the disk, in 
   expect(said.map(({ text }) => text).join()).toContain('not accepted: [redacted]')
   const { read, operate, admin } = tokens
   expectNowhere({ ...planted, read, operate, admin }, said, mayHave)
-}, 600_000)
+})

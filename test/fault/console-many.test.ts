@@ -51,7 +51,7 @@ beforeAll(async () => {
   await page.getByLabel('Token').fill(token)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await untilShown(page, 'Now')
-}, 300_000)
+})
 
 afterAll(async () => {
   await browser?.close()

@@ -144,7 +144,7 @@ const looks = {
   phone: { colorScheme: 'light', viewport: { width: 360, height: 640 } },
 } as const
 
-test('have no fault that axe finds, fit their window, and can be drawn', { timeout: 600_000 }, async () => {
+test('have no fault that axe finds, fit their window, and can be drawn', async () => {
   const shown = await openConsolePage(browser)
   const { page } = shown
   await page.goto(await sluice.link())

@@ -68,7 +68,7 @@ test('deliveries go on while the broker of the log is gone, what is dropped is c
     return worker.log.some(({ msg }) => msg === 'the delivery log is written again')
   })
   expect((await readLog(topic, cluster.brokers)).length).toBeGreaterThan(0)
-}, 240_000)
+})
 
 /** Moves all topics except the delivery log from broker 3 to the other brokers. */
 async function leaveBrokerThree({ shop, topic }: Scene): Promise<void> {
@@ -158,4 +158,4 @@ test('while a broker of the log hangs, deliveries take no longer, the log of the
   } finally {
     process.kill(pid, 'SIGCONT')
   }
-}, 240_000)
+})

@@ -130,4 +130,4 @@ test('a worker whose network leads nowhere says so, and no customer is told that
   isFirstDown = true
   await sendUntil('the endpoint that fails is reported', () => told().length > 0)
   expect(told()).toEqual(['Endpoint Failing'])
-}, 600_000)
+})

@@ -109,7 +109,7 @@ test('a leader that moves is followed: nothing is lost, and nothing comes twice'
   expect(readers.map(({ handle }) => handle.leaderEpochBefore(count)).every((epoch) => epoch > 0)).toBe(true)
   expect(view.partitionsOf(topic)).toBe(3)
   expect(lines.filter(({ level }) => level === 'error')).toEqual([])
-}, 240_000)
+})
 
 test('an offline partition waits and is told of once, the others go on; it is read when its broker is back', async () => {
   const topic = await createTopic([[1], [2], [3]])
@@ -134,7 +134,7 @@ test('an offline partition waits and is told of once, the others go on; it is re
     { level: 'warn', fields: { partition: 1 } },
     { level: 'info', fields: { partition: 1 } },
   ])
-}, 240_000)
+})
 
 test('a log that its new leader has lost the end of is told of, and read on from where they part', async () => {
   const settings = { 'min.insync.replicas': '1', 'unclean.leader.election.enable': 'true' }
@@ -174,7 +174,7 @@ test('a log that its new leader has lost the end of is told of, and read on from
   reader.handle.seek(100)
   await until('it is read', () => reader.texts.length === 200, { timeoutMs: 30_000 })
   expect(reader.texts).toEqual(numbers(1_000, 1_200))
-}, 240_000)
+})
 
 test('a batch that is damaged on disk is one record that says so; those around it and all others are read', async () => {
   const topic = await createTopic([[1], [1]])
@@ -200,4 +200,4 @@ test('a batch that is damaged on disk is one record that says so; those around i
   expect(reading.lines).toEqual([
     { level: 'error', fields: { topic, partition: 0, from: 10, to: expect.any(Number) } },
   ])
-}, 120_000)
+})

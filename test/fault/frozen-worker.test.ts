@@ -58,4 +58,4 @@ test('a worker that wakes up when others have its partitions has nobody repeat w
   // The first worker sent nothing more to `mail` after it woke up. The second worker owned the waiting
   // messages by then.
   expect(deliveriesBy('first', 'mail').flat()).toHaveLength(sentBefore)
-}, 120_000)
+})

@@ -57,7 +57,7 @@ afterAll(async () => {
   await builds.remove()
   tokens.remove()
   rmSync(folder, { recursive: true, force: true })
-}, 120_000)
+})
 
 test('the pods that the API server has run as processes with what they refer to, answer their probes, deliver, and tell operators of it', async () => {
   await kubernetes.apply(referred())

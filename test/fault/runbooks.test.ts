@@ -65,7 +65,7 @@ afterAll(async () => {
   server.close()
   await up.interrupt()
   rmSync(folder, { recursive: true, force: true })
-}, 120_000)
+})
 
 test.each(commands)('%s', async (command) => {
   const { code, said } = await run(filledIn(command))

@@ -128,7 +128,7 @@ test('while the broker of one partition of a retry topic is dead its unit stands
   await untilWorkedOff(scene, ids)
   // The outage of the partition has used up no try of any message.
   expect(new Set(await triesOf(shop, ids))).toEqual(new Set([2]))
-}, 240_000)
+})
 
 test('while the broker of one partition of a retry topic hangs its unit stands still, all others deliver and retry; it goes on when the broker does', async () => {
   const scene = await open()
@@ -140,7 +140,7 @@ test('while the broker of one partition of a retry topic hangs its unit stands s
   process.kill(pid, 'SIGCONT')
   await untilWorkedOff(scene, [...tried, ...untried])
   expect(scene.workers.every(({ isRunning }) => isRunning)).toBe(true)
-}, 240_000)
+})
 
 test('a worker that stops while a unit stands still loses nothing of it, and the next owner of the unit lets it stand still as well', async () => {
   const scene = await open(2)
@@ -157,4 +157,4 @@ test('a worker that stops while a unit stands still loses nothing of it, and the
   await cluster.node(sickBroker).start()
   await untilWorkedOff(left, [...tried, ...untried])
   expect(next.isRunning).toBe(true)
-}, 240_000)
+})

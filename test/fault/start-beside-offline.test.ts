@@ -69,7 +69,7 @@ test('a worker, a gateway and sluice topics check start while two partitions of 
   await cluster.node(3).start()
   const later = (await Promise.all(partitions.map((partition) => shop.send(partition, 10)))).flat()
   await shop.untilArrived(later, { timeoutMs: 60_000 })
-}, 240_000)
+})
 
 test('a worker starts while a topic of somebody else has no leader', async () => {
   const cluster = await startThreeBrokers()
@@ -79,4 +79,4 @@ test('a worker starts while a topic of somebody else has no leader', async () =>
   const sent = (await Promise.all(partitions.map((partition) => shop.send(partition, 5)))).flat()
   await shop.untilArrived(sent)
   expect(await shop.missing(sent)).toEqual([])
-}, 240_000)
+})

@@ -25,4 +25,4 @@ test('three brokers keep three copies, and serve with one of them dead and back'
   })
   await first?.start()
   expect((await askMetadata(brokers[0] ?? '', 1_000)).brokers).toHaveLength(3)
-}, 120_000)
+})

@@ -49,7 +49,7 @@ test('partitions without a leader wait and say so, once each; all others go on; 
   })
   for (const partition of [2, 5]) expect(troubleOf(worker, { topic, partition })).toHaveLength(1)
   expect(joinsOf(worker)).toBe(1)
-}, 180_000)
+})
 
 const twoCopies = { SLUICE_TOPICS_REPLICATION: '2', SLUICE_TOPICS_MIN_INSYNC: '1' }
 
@@ -117,7 +117,7 @@ test('after an unclean election that cut off what was delivered, all that is wri
   await until('each is told', () =>
     partitions.every((partition) => troubleOf(worker, { topic, partition, level: 'error' }).length > 0),
   )
-}, 240_000)
+})
 
 test('after an unclean election while no worker ran, all that is written then is delivered, at offsets too that were delivered above the commit', async () => {
   const cluster = await startThreeBrokers()
@@ -152,7 +152,7 @@ test('after an unclean election while no worker ran, all that is written then is
   await until('each is told', () =>
     partitions.every((partition) => troubleOf(next, { topic, partition, at: 31, from: 61 }).length === 1),
   )
-}, 240_000)
+})
 
 test.each([
   ['no worker ran', true],
@@ -283,7 +283,7 @@ test('a rolling restart of three brokers under load moves no partition among thr
     `rolling restart: ${sent.length} records, longest time without progress of a partition that had records ${standstillMs} ms, ${repeats} repeats\n`,
   )
   expect(workers.map(joinsOf)).toEqual(joins)
-}, 300_000)
+})
 
 function areShared(workers: readonly SluiceProcess[]): boolean {
   return workers.every(

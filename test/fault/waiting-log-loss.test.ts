@@ -85,4 +85,4 @@ test('messages in the place of delivered ones that an election has lost are deli
   } finally {
     await Promise.all([producer.stop(), reader.stop()])
   }
-}, 240_000)
+})

@@ -67,4 +67,4 @@ test('records whose acknowledgement was lost are appended again, and each is del
   } finally {
     await Promise.all([producer.stop(), reader.stop()])
   }
-}, 120_000)
+})

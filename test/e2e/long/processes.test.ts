@@ -28,7 +28,9 @@ afterEach(async () => {
 const partitions = 6
 
 /** Opens a scene with one destination, and starts a worker with two processes in it. */
-async function begin(variables: Readonly<Record<string, string>> = {}): Promise<{ of: Scene; pair: SluiceProcess }> {
+async function begin(
+  variables: Readonly<Record<string, string>> = {},
+): Promise<{ of: Scene; pair: SluiceProcess }> {
   const of = await setScene({
     catalog: {
       sources: [{ id: 'shop' }],

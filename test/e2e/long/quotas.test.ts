@@ -67,4 +67,4 @@ test('while a quota for writing is used up, the worker is ready, stays in the gr
   expect(throttledS).toBeGreaterThan(15)
   expect([...states]).toEqual(['200'])
   expect({ failures, rebalances }).toEqual({ failures: 0, rebalances: 0 })
-}, 120_000)
+})

@@ -67,4 +67,4 @@ test('a replay that is watched while Kafka goes silent ends with one line, and g
   expect(jobs.map((job): unknown => JSON.parse(job).id)).toEqual([
     begun.slice('replay '.length, begun.indexOf(':')),
   ])
-}, 120_000)
+})

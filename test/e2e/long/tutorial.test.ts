@@ -49,7 +49,7 @@ afterAll(async () => {
     }
   }
   rmSync(folder, { recursive: true, force: true })
-}, 60_000)
+})
 
 /** What has to be seen after a block, by a line of the block. */
 const seen: Readonly<Record<string, RegExp>> = {

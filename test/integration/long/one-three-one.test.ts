@@ -11,7 +11,7 @@ test('from one worker to three and back to one under load, nothing is lost and n
   const report = await underLoad({ workers: 1, change: toThreeAndBack })
   print(report)
   expect(timesOf(report)).toEqual(once)
-}, 180_000)
+})
 
 test('workers with instance ids that leave when they stop do the same, and their partitions move at once', async () => {
   const report = await underLoad({
@@ -33,7 +33,7 @@ test('workers with instance ids that leave when they stop do the same, and their
   })
   print(report)
   expect(timesOf(report)).toEqual(once)
-}, 180_000)
+})
 
 async function toThreeAndBack(group: ChangingGroup): Promise<void> {
   await passTime(betweenMs)

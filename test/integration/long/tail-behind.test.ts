@@ -19,7 +19,7 @@ beforeAll(async () => {
   await producer.connect()
   await producer.send({ topic, messages: [{ value: 'a', partition: 0 }] })
   await producer.disconnect()
-}, 60_000)
+})
 
 afterAll(() => broker.stop())
 

@@ -134,7 +134,7 @@ test('a worker that was suspended through a growth ends when it wakes up, and sa
   expect(worker.stderr + JSON.stringify(worker.log)).toContain(
     'set SLUICE_TOPICS_PARTITIONS=7 and SLUICE_TOPICS_GENERATION=2',
   )
-}, 120_000)
+})
 
 test('topics of the next generation that nobody knows of are not touched', async () => {
   const { prefix, grow } = await install(3)

@@ -80,4 +80,4 @@ test('25 of 46 origins that are ports of one machine fail together, and another 
   )
   expect([...suspected]).toEqual([0])
   expect(await worker.metric('sluice_egress_withheld_failures_total')).toBe(0)
-}, 180_000)
+})
