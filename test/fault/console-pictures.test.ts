@@ -163,6 +163,21 @@ test('have no fault that axe finds, fit their window, and can be drawn', async (
   expect(shown.complaints).toEqual([])
 })
 
+test('a phone shows the hosts of destinations whole', async () => {
+  const { page } = await openConsolePage(browser)
+  await page.setViewportSize(looks.phone.viewport)
+  await page.goto(await sluice.link())
+  await untilShown(page, 'Now')
+  await page.goto(`${sluice.origin}/console/destinations`)
+  await untilShown(page, 'Destinations')
+  const hosts = page.locator('td .cut')
+  await hosts.first().waitFor()
+  const widths = await hosts.evaluateAll((all) =>
+    all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth),
+  )
+  expect(new Set(widths)).toEqual(new Set([0]))
+})
+
 /** While the pictures of the docs are drawn, only their pages are visited. */
 function isVisited(path: string, look: string): boolean {
   const isOfDocs = kept.some((one) => one.path === path && one.look === look)

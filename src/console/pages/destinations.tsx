@@ -265,7 +265,7 @@ function Row({ one, stats, ticks }: RowProps) {
       </td>
       <td>
         {one.hooks.map(({ id, origin }) => (
-          <div key={id} class="mono cut">
+          <div key={id} class="mono cut" title={origin}>
             {origin}
           </div>
         ))}
