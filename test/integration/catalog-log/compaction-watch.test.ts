@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../../src/config/read.ts'
 import { withAdmin } from '../../../src/kafka/cluster/with-admin.ts'
 import { CompactionWatch } from '../../../src/roles/catalog/compaction-watch.ts'
+import { noteLine } from '../../support/emitted-lines.ts'
 import { createTopic, otherProgram, randomPrefix, testKafka } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 
@@ -12,7 +13,10 @@ function watchOf(prefix: string, brokers: readonly string[]) {
   })
   if (!read.ok) throw new Error(read.message)
   const said: string[] = []
-  const tell = (_fields: object, message: string): void => void said.push(message)
+  const tell = (_fields: object, message: string): void => {
+    said.push(message)
+    noteLine(message)
+  }
   const log = { debug: tell, info: tell, warn: tell, error: tell }
   const watch = new CompactionWatch({ config: read.config, log })
   onTestFinished(() => watch.stop())
@@ -41,5 +45,5 @@ test('a cleanup policy by which Kafka deletes destinations is told, and that it 
 test('a cleanup policy that Kafka does not tell counts as it was', async () => {
   const { watch, said } = watchOf(randomPrefix(), testKafka())
   expect(await watch.present()).toBeUndefined()
-  expect(said).toEqual(['the cleanup policy of the catalog could not be read'])
+  expect(said.at(-1)).toBe('the cleanup policy of the catalog could not be read')
 })

@@ -42,7 +42,7 @@ async function serve(replays: () => Promise<readonly LiveReplay[]>) {
     server.closeAllConnections()
     server.close()
   })
-  return { said, open: () => openView(`http://127.0.0.1:${port}/`) }
+  return { said, live, open: () => openView(`http://127.0.0.1:${port}/`) }
 }
 
 test('a view goes on after what it shows could not be read', async () => {
@@ -61,7 +61,7 @@ test('a view goes on after what it shows could not be read', async () => {
 
 test('a view whose browser does not read is ended, and the log says so', async () => {
   let round = 0
-  const { said, open } = await serve(async () => {
+  const { said, live, open } = await serve(async () => {
     const text = `${++round}`.padEnd(8_000_000, 'x')
     return [{ id: 'r1', destination: 'crm', shownTo: () => ({ text }) }]
   })
@@ -70,4 +70,5 @@ test('a view whose browser does not read is ended, and the log says so', async (
   await until('it is ended', () =>
     said.includes('a live view was ended, because its browser does not read what it is sent'),
   )
+  expect(live.count).toBe(0)
 })
