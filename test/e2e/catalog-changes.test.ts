@@ -1,42 +1,30 @@
 import { createHmac } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newKeyLine } from '../../src/catalog-log/keys.ts'
 import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { otherProgram, readAll } from '../support/kafka.ts'
+import { type CatalogScene, setCatalogScene } from '../support/catalog-scene.ts'
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { runSluice, runToEnd, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setScene } from './scene.ts'
+import { newIds } from './scene.ts'
 
 /** Tests of the commands that change the catalog in its topic, with one installation. */
 
-let scene: Scene
+let scene: CatalogScene
 let receiver: Receiver
-let folder: string
 
 beforeAll(async () => {
   receiver = await startReceiver()
-  folder = mkdtempSync(join(tmpdir(), 'sluice-e2e-catalog-changes-'))
-  writeFileSync(join(folder, 'keys'), newKeyLine())
-  scene = await setScene({
-    catalog: { sources: [], destinations: [] },
-    variables: {
-      SLUICE_CATALOG_SOURCE: 'topic',
-      SLUICE_CATALOG_KEYS_FILE: join(folder, 'keys'),
-      CATALOG_CRM: 's3cr3tOFcrm',
-    },
-  })
+  scene = await setCatalogScene({ variables: { CATALOG_CRM: 's3cr3tOFcrm' } })
   await run(['sources', 'set', 'shop', '-'], 'name: Web shop')
 })
 
 afterAll(async () => {
   scene.close()
   await receiver.stop()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 /** Runs a command that has to succeed, and returns its output. */
@@ -78,7 +66,7 @@ hooks: [{ url: '${receiver.origin}/crm' }]`
   expect((await failed(['destinations', 'create', 'crm', '-'], crm)).said).toContain(
     'already: `set` replaces it',
   )
-  const worker = await startSluice({ ...scene.variables, SLUICE_STATE_FOLDER: join(folder, 'state') })
+  const worker = await startSluice({ ...scene.variables, SLUICE_STATE_FOLDER: join(scene.folder, 'state') })
   let sent = 0
   /** Sends a message when the worker uses the latest change, and returns the request that comes of it. */
   const sentNow = async (): Promise<ReceivedRequest> => {
@@ -147,7 +135,7 @@ function destination(id: string, more = ''): string {
 }
 
 test('files are applied as they are seen: the difference first, only what they name, and pruned by label only', async () => {
-  const files = join(folder, 'acme')
+  const files = join(scene.folder, 'acme')
   mkdirSync(files)
   writeFileSync(join(files, 'one.yaml'), `id: one\n${destination('one', 'sharedSecret: ${CATALOG_CRM}')}`)
   const fragment = {

@@ -11,6 +11,7 @@ import { useAct } from '../parts/act.tsx'
 import { type DestinationEditor, type Present, useEditor } from '../editor/destination-editor.ts'
 import { DestinationForm } from '../editor/destination-form.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { DialogButton } from '../parts/dialog-button.tsx'
 import { Difference } from '../parts/difference.tsx'
 import { Button, Field } from '../parts/form.tsx'
 import { Part } from '../parts/page.tsx'
@@ -145,51 +146,47 @@ function Confirm({ fields, problem, isBusy, onSave, onClose }: ConfirmProps) {
 }
 
 function Removal({ id, version }: { id: string; version: string }) {
-  const isOpen = useSignal(false)
-  const typed = useSignal('')
-  const remove = useAct(() => api.removeDestination(id, { version, isDryRun: false }), { isReading: true })
-  const close = (): void => {
-    isOpen.value = false
-  }
   return (
     <Part title="Remove">
       <p>What waits for it becomes dead letters. History can undo the removal.</p>
-      <Button
-        tone="danger"
-        onClick={() => {
-          isOpen.value = true
-        }}
-      >
-        Remove the destination
-      </Button>
-      {isOpen.value ? (
-        <Dialog title={`Remove ${id}?`} onClose={close}>
-          <Field
-            label={`Type ${id} to confirm`}
-            value={typed.value}
-            isMono
-            onInput={(value) => {
-              typed.value = value
-            }}
-          />
-          <ProblemNote problem={remove.problem} />
-          <footer>
-            <Button
-              tone="danger"
-              isBusy={remove.isBusy}
-              disabled={typed.value !== id}
-              onClick={() =>
-                void remove.run().then((answer) => {
-                  if (answer.ok) go(urlOf('destinations'))
-                })
-              }
-            >
-              Remove
-            </Button>
-            <Button onClick={close}>Cancel</Button>
-          </footer>
-        </Dialog>
-      ) : null}
+      <DialogButton label="Remove the destination" tone="danger">
+        {(onClose) => <RemoveDialog id={id} version={version} onClose={onClose} />}
+      </DialogButton>
     </Part>
+  )
+}
+
+type RemoveProps = { id: string; version: string; onClose: () => void }
+
+function RemoveDialog({ id, version, onClose }: RemoveProps) {
+  const typed = useSignal('')
+  const remove = useAct(() => api.removeDestination(id, { version, isDryRun: false }), { isReading: true })
+  return (
+    <Dialog title={`Remove ${id}?`} onClose={onClose}>
+      <Field
+        label={`Type ${id} to confirm`}
+        value={typed.value}
+        isMono
+        onInput={(value) => {
+          typed.value = value
+        }}
+      />
+      <ProblemNote problem={remove.problem} />
+      <footer>
+        <Button
+          tone="danger"
+          isBusy={remove.isBusy}
+          disabled={typed.value !== id}
+          onClick={() =>
+            void remove.run().then((answer) => {
+              if (answer.ok) go(urlOf('destinations'))
+            })
+          }
+        >
+          Remove
+        </Button>
+        <Button onClick={onClose}>Cancel</Button>
+      </footer>
+    </Dialog>
   )
 }

@@ -6,6 +6,7 @@ import { isInFile, may, seesContent } from '../data/session.ts'
 import type { Grant, ListedLink } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { DialogButton } from '../parts/dialog-button.tsx'
 import { Button, Check, Choice, Field } from '../parts/form.tsx'
 import { InFile } from '../parts/in-file.tsx'
 import { Page } from '../parts/page.tsx'
@@ -17,21 +18,14 @@ import { Time } from '../parts/time.tsx'
 /** Links by which customers see their own in this console. */
 export function LinksPage() {
   const { asked } = useAsk('links', api.listLinks, 10_000)
-  const isMaking = useSignal(false)
   const links = asked.value.value?.links
   return (
     <Page
       title="Customers' links"
       aside={
-        <Button
-          tone="main"
-          disabled={isInFile.value}
-          onClick={() => {
-            isMaking.value = true
-          }}
-        >
-          Make a link
-        </Button>
+        <DialogButton label="Make a link" tone="main" disabled={isInFile.value}>
+          {(onClose) => <MakeDialog onClose={onClose} />}
+        </DialogButton>
       }
     >
       <InFile title="The catalog is in a file, so links can not be kept.">
@@ -45,13 +39,6 @@ export function LinksPage() {
       ) : (
         <LinkTable links={links} />
       )}
-      {isMaking.value ? (
-        <MakeDialog
-          onClose={() => {
-            isMaking.value = false
-          }}
-        />
-      ) : null}
     </Page>
   )
 }
@@ -83,7 +70,6 @@ function LinkTable({ links }: { links: readonly ListedLink[] }) {
 }
 
 function LinkRow({ link }: { link: ListedLink }) {
-  const isAsking = useSignal(false)
   return (
     <tr>
       <th scope="row">{link.name}</th>
@@ -96,26 +82,18 @@ function LinkRow({ link }: { link: ListedLink }) {
         <Time at={link.createdAt} /> by {link.createdBy}
       </td>
       <td>
-        <Button
-          tone="danger"
-          onClick={() => {
-            isAsking.value = true
-          }}
-        >
-          Revoke
-        </Button>
-        {isAsking.value ? (
-          <RevokeDialog
-            what={`${link.name}'s link`}
-            holder={link.id}
-            revoke={() => api.revokeLink(link.id)}
-            onClose={() => {
-              isAsking.value = false
-            }}
-          >
-            It signs nobody in from now on.
-          </RevokeDialog>
-        ) : null}
+        <DialogButton label="Revoke" tone="danger">
+          {(onClose) => (
+            <RevokeDialog
+              what={`${link.name}'s link`}
+              holder={link.id}
+              revoke={() => api.revokeLink(link.id)}
+              onClose={onClose}
+            >
+              It signs nobody in from now on.
+            </RevokeDialog>
+          )}
+        </DialogButton>
       </td>
     </tr>
   )

@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import * as api from '../data/api.ts'
 import { useAsk } from '../data/asking.ts'
 import { millis } from '../data/format.ts'
@@ -9,6 +8,7 @@ import type { Delivery, LogRecord, MessageContent, ReplaySelection } from '../da
 import { deliveryWords, recordText, recordTone } from '../data/words.ts'
 import { type Act, useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
+import { DialogButton } from '../parts/dialog-button.tsx'
 import { Exchange } from '../parts/exchange.tsx'
 import { Button } from '../parts/form.tsx'
 import { DestinationLink, Link } from '../parts/link.tsx'
@@ -191,7 +191,6 @@ function Step({ record }: { record: LogRecord }) {
 type ActionProps = { id: string; destination: string; delivery: Delivery }
 
 function DeliveryActions({ id, destination, delivery }: ActionProps) {
-  const isSending = useSignal(false)
   const retry = useAct(() => api.retryNow(destination, { messageId: id }))
   return (
     <>
@@ -202,21 +201,11 @@ function DeliveryActions({ id, destination, delivery }: ActionProps) {
           Try now
         </Button>
       ) : null}
-      <Button
-        onClick={() => {
-          isSending.value = true
-        }}
-      >
-        Send again
-      </Button>
-      {isSending.value ? (
-        <SendAgainDialog
-          selection={selectionOf(id, destination, delivery)}
-          onClose={() => {
-            isSending.value = false
-          }}
-        />
-      ) : null}
+      <DialogButton label="Send again">
+        {(onClose) => (
+          <SendAgainDialog selection={selectionOf(id, destination, delivery)} onClose={onClose} />
+        )}
+      </DialogButton>
     </>
   )
 }

@@ -8,6 +8,7 @@ import type { Replay, ReplaySelection } from '../data/types.ts'
 import { replayWords } from '../data/words.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { DialogButton } from '../parts/dialog-button.tsx'
 import { Button, Choice, Field } from '../parts/form.tsx'
 import { Link } from '../parts/link.tsx'
 import { Page } from '../parts/page.tsx'
@@ -30,7 +31,6 @@ export function ReplaysPage() {
   const { params } = route.value
   const state = states.find(({ value }) => value === params.get('state'))?.value ?? ''
   const cursor = params.get('cursor') ?? ''
-  const isMaking = useSignal(false)
   const query = { state, cursor, limit: 50 }
   const { asked } = useAsk(JSON.stringify(query), (reading) => api.listReplays(query, reading), 3_000)
   const page = asked.value.value
@@ -39,14 +39,9 @@ export function ReplaysPage() {
       title="Replays"
       aside={
         may('operate', 'replay') ? (
-          <Button
-            tone="main"
-            onClick={() => {
-              isMaking.value = true
-            }}
-          >
-            Start a replay
-          </Button>
+          <DialogButton label="Start a replay" tone="main">
+            {(onClose) => <NewReplay onClose={onClose} />}
+          </DialogButton>
         ) : undefined
       }
     >
@@ -69,13 +64,6 @@ export function ReplaysPage() {
           <Pager cursor={page.cursor} />
         </>
       )}
-      {isMaking.value ? (
-        <NewReplay
-          onClose={() => {
-            isMaking.value = false
-          }}
-        />
-      ) : null}
     </Page>
   )
 }

@@ -8,6 +8,7 @@ import type { ListedSource } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { DialogButton } from '../parts/dialog-button.tsx'
 import { Button, Field } from '../parts/form.tsx'
 import { InFile } from '../parts/in-file.tsx'
 import { Link } from '../parts/link.tsx'
@@ -16,7 +17,6 @@ import { Empty, NotYet, ProblemNote } from '../parts/problem.tsx'
 
 export function SourcesPage() {
   const { asked } = useAsk('sources', api.listSources, 30_000)
-  const isMaking = useSignal(false)
   const list = asked.value.value?.sources
   const mayAdd = may('admin') && isForAll.value
   return (
@@ -24,15 +24,9 @@ export function SourcesPage() {
       title="Sources"
       aside={
         mayAdd ? (
-          <Button
-            tone="main"
-            disabled={isInFile.value}
-            onClick={() => {
-              isMaking.value = true
-            }}
-          >
-            Add a source
-          </Button>
+          <DialogButton label="Add a source" tone="main" disabled={isInFile.value}>
+            {(onClose) => <NewSource onClose={onClose} />}
+          </DialogButton>
         ) : undefined
       }
     >
@@ -50,13 +44,6 @@ export function SourcesPage() {
       ) : (
         <SourceTable list={list} />
       )}
-      {isMaking.value ? (
-        <NewSource
-          onClose={() => {
-            isMaking.value = false
-          }}
-        />
-      ) : null}
     </Page>
   )
 }

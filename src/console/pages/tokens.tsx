@@ -6,6 +6,7 @@ import type { Right, Scope, ListedToken } from '../data/types.ts'
 import { useAct } from '../parts/act.tsx'
 import { Badge } from '../parts/badge.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { DialogButton } from '../parts/dialog-button.tsx'
 import { Button, Choice, Field } from '../parts/form.tsx'
 import { scopeText } from '../parts/frame.tsx'
 import { InFile } from '../parts/in-file.tsx'
@@ -17,58 +18,26 @@ import { Ago, Time } from '../parts/time.tsx'
 
 export function TokensPage() {
   const { asked } = useAsk('tokens', api.listTokens, 10_000)
-  const isMaking = useSignal(false)
-  const revoked = useSignal<ListedToken | undefined>(undefined)
   const page = asked.value.value
   return (
     <Page
       title="Tokens"
       aside={
-        <Button
-          tone="main"
-          disabled={isInFile.value}
-          onClick={() => {
-            isMaking.value = true
-          }}
-        >
-          Make a token
-        </Button>
+        <DialogButton label="Make a token" tone="main" disabled={isInFile.value}>
+          {(onClose) => <MakeDialog onClose={onClose} />}
+        </DialogButton>
       }
     >
       <InFile title="The catalog is in a file, so tokens are made on the command line.">
         <code>sluice admin token create</code> makes a line for the file of tokens (admin.tokensFile).
       </InFile>
       <NotYet asked={asked.value} />
-      {page === undefined ? null : (
-        <TokenTable
-          tokens={page.tokens}
-          onRevoke={(token) => {
-            revoked.value = token
-          }}
-        />
-      )}
-      {isMaking.value ? (
-        <MakeDialog
-          onClose={() => {
-            isMaking.value = false
-          }}
-        />
-      ) : null}
-      {revoked.value === undefined ? null : (
-        <RevokeToken
-          token={revoked.value}
-          onClose={() => {
-            revoked.value = undefined
-          }}
-        />
-      )}
+      {page === undefined ? null : <TokenTable tokens={page.tokens} />}
     </Page>
   )
 }
 
-type TableProps = { tokens: readonly ListedToken[]; onRevoke: (token: ListedToken) => void }
-
-function TokenTable({ tokens, onRevoke }: TableProps) {
+function TokenTable({ tokens }: { tokens: readonly ListedToken[] }) {
   return (
     <div class="scroll" role="region" aria-label="Tokens" tabIndex={0}>
       <table class="cards">
@@ -111,9 +80,9 @@ function TokenTable({ tokens, onRevoke }: TableProps) {
               </td>
               <td>
                 {token.origin === 'file' ? null : (
-                  <Button tone="danger" onClick={() => onRevoke(token)}>
-                    Revoke
-                  </Button>
+                  <DialogButton label="Revoke" tone="danger">
+                    {(onClose) => <RevokeToken token={token} onClose={onClose} />}
+                  </DialogButton>
                 )}
               </td>
             </tr>

@@ -10,6 +10,7 @@ import { useAct } from './act.tsx'
 import { Badge } from './badge.tsx'
 import { Difference } from './difference.tsx'
 import { Dialog } from './dialog.tsx'
+import { DialogButton } from './dialog-button.tsx'
 import { Button } from './form.tsx'
 import { Link } from './link.tsx'
 import { NotYet, ProblemNote } from './problem.tsx'
@@ -28,7 +29,6 @@ export function Changes({ changes }: { changes: readonly CatalogChange[] }) {
 
 function ChangeRow({ change }: { change: CatalogChange }) {
   const isOpen = useSignal(false)
-  const isUndoing = useSignal(false)
   return (
     <li class="block">
       <div class="line">
@@ -55,24 +55,12 @@ function ChangeRow({ change }: { change: CatalogChange }) {
           {isOpen.value ? 'Hide' : 'Show'}
         </button>
         {may('admin') ? (
-          <Button
-            onClick={() => {
-              isUndoing.value = true
-            }}
-          >
-            Undo
-          </Button>
+          <DialogButton label="Undo">
+            {(onClose) => <UndoDialog change={change} onClose={onClose} />}
+          </DialogButton>
         ) : null}
       </div>
       {isOpen.value ? <ChangeFields change={change} /> : null}
-      {isUndoing.value ? (
-        <UndoDialog
-          change={change}
-          onClose={() => {
-            isUndoing.value = false
-          }}
-        />
-      ) : null}
     </li>
   )
 }

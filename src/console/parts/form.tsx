@@ -116,7 +116,7 @@ export function Check({ label, value, onChange, hint }: CheckProps) {
   )
 }
 
-type ButtonProps = {
+export type ButtonProps = {
   children: ComponentChildren
   onClick?: () => void
   tone?: 'main' | 'plain' | 'danger'

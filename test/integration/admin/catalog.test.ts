@@ -1,29 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { newKeyLine } from '../../../src/catalog-log/keys.ts'
-import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { type CatalogScene, setCatalogScene } from '../../support/catalog-scene.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
-let scene: Scene
+let scene: CatalogScene
 let tokens: AdminTokens
 let admin: SluiceProcess
-let folder: string
 
 beforeAll(async () => {
   tokens = await makeTokens()
-  folder = mkdtempSync(join(tmpdir(), 'sluice-catalog-keys-'))
-  writeFileSync(join(folder, 'keys'), newKeyLine())
-  scene = await setScene({
+  scene = await setCatalogScene({
     catalog: { sources: [{ id: 'shop' }], destinations: [] },
-    variables: {
-      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
-      SLUICE_CATALOG_SOURCE: 'topic',
-      SLUICE_CATALOG_KEYS_FILE: join(folder, 'keys'),
-    },
+    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
   })
   admin = await startSluice(scene.variables, { role: 'admin' })
 })
@@ -32,7 +21,6 @@ afterAll(async () => {
   await admin?.kill()
   scene.close()
   tokens.remove()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 type Answer = { status: number; etag: string; json: Record<string, unknown>; text: string }

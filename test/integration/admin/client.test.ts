@@ -1,32 +1,21 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { AdminProblem, type BulkOrder, createAdminClient } from '../../../clients/admin/client.js'
-import { newKeyLine } from '../../../src/catalog-log/keys.ts'
-import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
+import { type CatalogScene, setCatalogScene } from '../../support/catalog-scene.ts'
 import { answer, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
-let scene: Scene
+let scene: CatalogScene
 let tokens: AdminTokens
 let admin: SluiceProcess
-let folder: string
 
 beforeAll(async () => {
   tokens = await makeTokens()
-  folder = mkdtempSync(join(tmpdir(), 'sluice-client-keys-'))
-  writeFileSync(join(folder, 'keys'), newKeyLine())
-  scene = await setScene({
-    catalog: { sources: [], destinations: [] },
-    variables: {
-      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
-      SLUICE_CATALOG_SOURCE: 'topic',
-      SLUICE_CATALOG_KEYS_FILE: join(folder, 'keys'),
-    },
+  scene = await setCatalogScene({
+    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
   })
   admin = await startSluice(scene.variables, { role: 'admin' })
 })
@@ -35,7 +24,6 @@ afterAll(async () => {
   await admin?.kill()
   scene.close()
   tokens.remove()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const clientOf = (token = tokens.admin) =>

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:https'
+import { type Server } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthority, type Identity } from '../../support/certificates.ts'
+import { type Shown, startMutualServer } from '../../support/mutual-server.ts'
 import { portOf } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd } from '../../support/worker-process.ts'
@@ -18,24 +18,10 @@ let server: Server
 let folder: string
 let sluice: Deployment
 /** The messages that came, with the name in the certificate that was shown. */
-const came: { id: string; subject: string }[] = []
+const came: Shown[] = []
 
 beforeAll(async () => {
-  server = createServer(
-    { ...authority.issue({ names: ['127.0.0.1'] }), ca: authority.cert, requestCert: true },
-    (request, response) => {
-      const { socket } = request
-      const subject = socket instanceof TLSSocket ? String(socket.getPeerCertificate().subject?.CN) : ''
-      let body = ''
-      request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-      request.on('end', () => {
-        came.push({ id: JSON.parse(body).messageId, subject })
-        response.end()
-      })
-    },
-  )
-  server.on('tlsClientError', () => undefined)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  server = await startMutualServer(authority, came)
   folder = mkdtempSync(join(tmpdir(), 'sluice-certificates-'))
   write(identityOf('first'))
   const tls = { certificate: '${CATALOG_CERTIFICATE}', key: '${CATALOG_KEY}', ca: authority.cert }

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:https'
+import { type Server } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthority } from '../../support/certificates.ts'
 import { guardedBy, type LoginServer, startLoginServer } from '../../support/login-server.ts'
+import { type Shown, startMutualServer } from '../../support/mutual-server.ts'
 import { answer, portOf, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd } from '../../support/worker-process.ts'
@@ -22,7 +22,7 @@ let sluice: Deployment
 /** The messages of a test that were accepted with a token that was valid then. */
 const accepted = new Set<string>()
 /** The messages that came to the server that asks for a certificate, with the name in the certificate. */
-const shown: { id: string; subject: string }[] = []
+const shown: Shown[] = []
 
 beforeAll(async () => {
   login = await startLoginServer()
@@ -34,21 +34,7 @@ beforeAll(async () => {
     if (response.statusCode === 204 && messageId.startsWith('ended-')) accepted.add(messageId)
   }
   server = await startReceiver({ '/oauth': guarded, '/plain': answer(200) })
-  mutual = createServer(
-    { ...authority.issue({ names: ['127.0.0.1'] }), ca: authority.cert, requestCert: true },
-    (request, response) => {
-      const { socket } = request
-      const subject = socket instanceof TLSSocket ? String(socket.getPeerCertificate().subject?.CN) : ''
-      let body = ''
-      request.on('data', (chunk: Buffer) => (body += chunk.toString()))
-      request.on('end', () => {
-        shown.push({ id: JSON.parse(body).messageId, subject })
-        response.end()
-      })
-    },
-  )
-  mutual.on('tlsClientError', () => undefined)
-  await new Promise<void>((resolve) => mutual.listen(0, '127.0.0.1', resolve))
+  mutual = await startMutualServer(authority, shown)
   folder = mkdtempSync(join(tmpdir(), 'sluice-logins-'))
   writeCertificate('first')
   const oauth = { kind: 'oauth2', tokenUrl: login.tokenUrl, clientId: 'sluice', clientSecret: 'secret' }

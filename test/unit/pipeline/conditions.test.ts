@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { defaultLimits } from '../../../src/message/limits.ts'
 import { chooseEvent } from '../../../src/replay/event.ts'
 import { chooseLetter } from '../../../src/replay/letter.ts'
+import { choiceFor } from './replay-choice.ts'
 import { destinationOf, type Destination, stage, type Stage, startMs, taken, TestRecord } from './stage.ts'
 
 const sources = { shop: {}, space: { kind: 'audiences' } } as const
@@ -61,24 +61,6 @@ test('a message of which a condition says nothing is neither sent nor lost, and 
   expect(record.settled).toBe(1)
 })
 
-const choice = (crm: Destination) => ({
-  jobId: 'job-1',
-  topics: {
-    events: 'events',
-    audienceChanges: 'audience-changes',
-    deletions: 'deletions',
-    deadLetters: 'dead-letters',
-    replays: 'replays',
-  },
-  catalog: () => ({
-    sources: new Map([['shop', { enabled: true }]]),
-    destinations: new Map([['crm', crm]]),
-    destinationsBySource: new Map([['shop', [crm]]]),
-  }),
-  limits: defaultLimits,
-  partitions: 6,
-})
-
 test.each([
   ['properties.size == "large"', { kind: 'send' }],
   ['properties.size == "small"', { kind: 'left_out', why: 'filtered' }],
@@ -94,7 +76,7 @@ test.each([
   const crm = crmWith(condition)
   const chosen = chooseLetter(
     { ...letter, offset: 0, timestampMs: startMs },
-    { selection: { from: 'dead-letters' }, ...choice(crm) },
+    { selection: { from: 'dead-letters' }, ...choiceFor(crm) },
   )
   expect(chosen).toMatchObject(expected)
   if (chosen.kind !== 'send') return
@@ -116,7 +98,7 @@ test('a replay of events leaves out what the condition excludes, or says nothing
   const chosen = (condition: string) =>
     chooseEvent(record, {
       selection: { from: 'events', destinationId: 'crm' },
-      ...choice(crmWith(condition)),
+      ...choiceFor(crmWith(condition)),
     })
   expect(chosen('properties.size == "large"')).toMatchObject({ kind: 'send' })
   expect(chosen('properties.size == "small"')).toEqual({ kind: 'left_out', why: 'filtered' })

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { Mapping } from '../../../src/shape/definition.ts'
 import { chooseLetter } from '../../../src/replay/letter.ts'
-import { defaultLimits } from '../../../src/message/limits.ts'
+import { choiceFor } from './replay-choice.ts'
 import { destinationOf, failed, refused, stage, type Stage, startMs, taken, TestRecord } from './stage.ts'
 
 const sources = { shop: {}, space: { kind: 'audiences' } } as const
@@ -161,24 +161,7 @@ test('a replay makes the request anew, by the mapping that the destination has t
   const crm = destinationOf('crm', { sources: ['shop'], mappings: [second] })
   const chosen = chooseLetter(
     { ...letter, offset: 0, timestampMs: startMs },
-    {
-      selection: { from: 'dead-letters' },
-      jobId: 'job-1',
-      topics: {
-        events: 'events',
-        audienceChanges: 'audience-changes',
-        deletions: 'deletions',
-        deadLetters: 'dead-letters',
-        replays: 'replays',
-      },
-      catalog: () => ({
-        sources: new Map([['shop', { enabled: true }]]),
-        destinations: new Map([['crm', crm]]),
-        destinationsBySource: new Map([['shop', [crm]]]),
-      }),
-      limits: defaultLimits,
-      partitions: 6,
-    },
+    { selection: { from: 'dead-letters' }, ...choiceFor(crm) },
   )
   if (chosen.kind !== 'send') throw new Error(JSON.stringify(chosen))
   const after = stageWith([second])

@@ -1,25 +1,12 @@
 import { expect, test } from 'vitest'
-import { defaultLimits } from '../../../src/message/limits.ts'
 import { chooseLetter } from '../../../src/replay/letter.ts'
+import { choiceFor } from './replay-choice.ts'
 import { destinationOf, hour, stage, type StageOptions, startMs, taken, TestRecord } from './stage.ts'
 
 // A dead letter that never had a destination, because its source was unknown. A replay sends it again.
 
 const body = JSON.stringify({ type: 'track', userId: 'u1', event: 'E', messageId: 'm-1' })
 const crm = destinationOf('crm', { sources: ['shop'] })
-const topics = {
-  events: 'events',
-  audienceChanges: 'audience-changes',
-  deletions: 'deletions',
-  deadLetters: 'dead-letters',
-  replays: 'replays',
-}
-const catalog = {
-  sources: new Map([['shop', { enabled: true }]]),
-  destinations: new Map([['crm', crm]]),
-  destinationsBySource: new Map([['shop', [crm]]]),
-}
-
 /** Replays the dead letter, and hands what the replay writes to a pipeline whose users may have been deleted. */
 async function replayed(options: StageOptions = {}) {
   const letter = {
@@ -35,14 +22,7 @@ async function replayed(options: StageOptions = {}) {
       'first-seen': String(startMs - hour),
     },
   }
-  const chosen = chooseLetter(letter, {
-    selection: { from: 'dead-letters' },
-    jobId: 'job-1',
-    topics,
-    catalog: () => catalog,
-    limits: defaultLimits,
-    partitions: 6,
-  })
+  const chosen = chooseLetter(letter, { selection: { from: 'dead-letters' }, ...choiceFor(crm) })
   if (chosen.kind !== 'send') throw new Error(JSON.stringify(chosen))
   const [sent] = chosen.records
   const all = stage({
