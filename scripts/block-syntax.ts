@@ -27,7 +27,7 @@ const commands =
   /^(?:\$ )?(?:[A-Z][A-Z_]*=\S* )*(?:npx|npm|node|sluice|kubectl|helm|curl|docker|export|git|gh|kafka-[a-z-]+\.sh|go|pip|openssl|printf|echo|topics\(\)) ?/
 
 /** Tells whether a block has commands for a shell. */
-function isShell({ language, text }: Pick<Code, 'language' | 'text'>): boolean {
+export function isShell({ language, text }: Pick<Code, 'language' | 'text'>): boolean {
   return ['sh', 'bash'].includes(language) || (language === '' && commands.test(text))
 }
 

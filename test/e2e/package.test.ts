@@ -109,7 +109,7 @@ test('installed into an empty folder, sluice up takes a message and delivers it'
       destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url('/up') }] }],
     }),
   )
-  const running = await startUp(installed.folder, installed.command)
+  const running = await startUp(installed.folder, { program: installed.command })
   try {
     const answer = await fetch(`${running.origin}/v1/track`, {
       method: 'POST',

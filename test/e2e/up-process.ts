@@ -19,10 +19,13 @@ export type Up = {
 }
 
 /**
- * Starts `sluice up`, as a user does in a folder with a catalog. It sets no settings except free ports and
- * short waits.
+ * Starts `sluice up`, as a user does in a folder with a catalog. It sets no settings except free ports, short
+ * waits, and `variables`.
  */
-export async function startUp(folder: string, program = inject('program')): Promise<Up> {
+export async function startUp(
+  folder: string,
+  { program = inject('program'), variables = {} }: { program?: string; variables?: NodeJS.ProcessEnv } = {},
+): Promise<Up> {
   const child = spawn(process.execPath, [program, 'up'], {
     cwd: folder,
     detached: true,
@@ -40,6 +43,7 @@ export async function startUp(folder: string, program = inject('program')): Prom
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
       SLUICE_STATE_FOLDER: join(folder, 'state'),
+      ...variables,
     },
   })
   const exited = new Promise<number | null>((done) => child.once('exit', done))

@@ -58,8 +58,13 @@ export async function kubernetesPrograms(): Promise<KubernetesPrograms> {
     apiServer: await goProgram(ofKubernetes('kube-apiserver')),
     controllerManager: await goProgram(ofKubernetes('kube-controller-manager')),
     scheduler: await goProgram(ofKubernetes('kube-scheduler')),
-    kubectl: await goProgram(ofKubernetes('kubectl')),
+    kubectl: await kubectl(),
   }
+}
+
+/** Returns the program with which people ask a cluster, alone. */
+export function kubectl(): Promise<string> {
+  return goProgram(ofKubernetes('kubectl'))
 }
 
 function ofKubernetes(name: string): GoProgram {
