@@ -11,7 +11,7 @@ fast as YAML.
 
 Sluice checks the file a few times a second. An edit takes effect within a second, plus the time to read the file (a
 second for each MiB of YAML), without a restart. If an edit has a fault, Sluice refuses the whole edit, names the
-faults in the log, and keeps the earlier version. But a process doesn't start with a faulty catalog. So check a file
+faults in the log and in \`sluice status\`, and keeps the earlier version. But a process doesn't start with a faulty catalog. So check a file
 before you use it:
 
 \`\`\`
@@ -87,8 +87,8 @@ sources: [shop]
 hooks: [{ url: https://crm.example.com/hook }]
 \`\`\`
 
-A file with a fault refuses only itself. What it said before stays in force, all other files take effect, the log names
-the file and the line, and \`sluice_catalog_refused\` is 1. Of two files with the same destination, the one that was there
+A file with a fault refuses only itself. What it said before stays in force, all other files take effect, the log and \`sluice status\`
+name the file and the line, and \`sluice_catalog_refused\` is 1. Of two files with the same destination, the one that was there
 before stays. If an edit breaks files that didn't change, for example because it removes their source, Sluice refuses it
 as a whole. A variable that is gone keeps its value.
 

@@ -1699,7 +1699,7 @@ export interface components {
              * @description When it last told something.
              */
             toldAt: string;
-            /** @description What is wrong with the topic of the catalog: why it doesn't follow it, which objects it can't use, or which were overwritten. It is null if nothing is. */
+            /** @description What keeps it from the present catalog. In a topic: why it doesn't follow it, which objects it can't use, or which were overwritten. In a file: the faults of the last edit, or of some files of a folder. It is null if nothing does. */
             catalogTrouble: string | null;
             /**
              * Format: date-time

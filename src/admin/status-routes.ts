@@ -287,7 +287,7 @@ const workerProperties = {
   catalogTrouble: {
     type: ['string', 'null'],
     description:
-      "What is wrong with the topic of the catalog: why it doesn't follow it, which objects it can't use, or which were overwritten. It is null if nothing is.",
+      "What keeps it from the present catalog. In a topic: why it doesn't follow it, which objects it can't use, or which were overwritten. In a file: the faults of the last edit, or of some files of a folder. It is null if nothing does.",
   },
   catalogCopyAt: {
     ...timeOrNull,

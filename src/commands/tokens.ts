@@ -9,6 +9,7 @@ import {
 } from '../admin/tokens.ts'
 import { keyOf } from '../catalog-log/names.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
+import { refuseInFile } from '../roles/catalog/in-file.ts'
 import { aligned } from '../roles/operations/aligned.ts'
 import { type OpenedDesk, refusalText } from '../roles/operations/catalog-desk.ts'
 import * as tokenDesk from '../roles/operations/token-desk.ts'
@@ -18,6 +19,7 @@ import { whoIsThis } from './command/operator.ts'
 
 /** Lists the tokens of the topic, in the order of their names. */
 export function listTokens(run: CatalogRun, { asJson }: { asJson: boolean }): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'use-tokens' })
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const tokens = await tokensOf(desk)
     if (asJson) return tokens.map((token) => JSON.stringify(dataOf(token)))
@@ -68,6 +70,7 @@ export function createToken(
     family: name,
     by,
   }
+  refuseInFile(run.config, { deed: 'use-tokens' })
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const { objects } = await desk.look()
     const unknown = wish.destinations?.find((id) => !objects.has(keyOf({ kind: 'destination', id })))
@@ -91,6 +94,7 @@ export function removeToken(
   run: CatalogRun,
   { name, by = whoIsThis() }: { name: string; by: string | undefined },
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'use-tokens' })
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const token = (await tokensOf(desk)).find((one) => one.name === name)
     if (token === undefined)

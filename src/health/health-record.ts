@@ -42,7 +42,7 @@ const processSchema = Type.Object({
   failing: Type.Optional(Type.Number()),
   /** The number of those of which it doesn't tell more, because there are too many. */
   untold: Type.Optional(Type.Number()),
-  /** What is wrong with the topic of the catalog, in words. Absent: nothing is. */
+  /** What keeps the process from the present catalog, in words. Absent: nothing does. */
   catalogTrouble: Type.Optional(Type.String()),
   /**
    * The time of the copy of the catalog that it uses instead, in epoch milliseconds. Absent: it uses none.

@@ -79,7 +79,7 @@ export async function startAdmin({ config, log, parts, onFatal }: AdminOptions):
     role: 'admin',
     tokens: () => tokens.current(),
     catalog: () => file.current(),
-    topic: file.topic,
+    file,
   })
   file.inForce()
   telemetry.tell({
@@ -119,21 +119,21 @@ export async function startAdminPart({
   role,
   tokens,
   catalog,
-  topic,
+  file,
   logQuery,
 }: AdminOptions & {
   metrics: Pick<AdminMetrics, ShownMetrics>
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
-  /** What else the topic of the catalog has. `undefined` if the catalog is in a file. */
-  topic: RoleCatalog['topic'] | undefined
+  file: Pick<RoleCatalog, 'topic' | 'problem'>
   /**
    * Queries the delivery log's index that runs in the same process. `undefined` if no index runs in this
    * process.
    */
   logQuery?: LogQuery | undefined
 }): Promise<StartedAdmin> {
+  const { topic } = file
   const { desk, pauseDesk, followed } = await openDesks({ config, log, parts, onFatal, role, catalog })
   parts.add(auditTokens(desk, tokens, log))
   const watch = await watchTopics(clientOf(kafkaSettings(config), log), topicsOf(role, config))
@@ -149,7 +149,7 @@ export async function startAdminPart({
     calls: {
       ...replayCalls(desk, catalog, log),
       ...destinationCalls({ desk: pauseDesk, followed }, catalog, config, log),
-      ...callsFromMemory({ followed, catalog, log, topic }),
+      ...callsFromMemory({ followed, catalog, log, file }),
       ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log, desk),
       ...tokenCalls({ book, desk: catalogDesk, topic, catalog, config, log }),
@@ -235,9 +235,9 @@ async function serve(
 }
 
 /** The calls that say how destinations are, and what audiences have. */
-function callsFromMemory({ followed, catalog, log, topic }: FromMemory) {
+function callsFromMemory({ followed, catalog, log, file }: FromMemory) {
   return {
-    ...statusCalls(followed, catalog, log, () => topic?.problem()),
+    ...statusCalls(followed, catalog, log, () => file.problem()),
     ...audienceCalls(followed, catalog, log),
   }
 }
@@ -246,7 +246,7 @@ type FromMemory = {
   readonly followed: FollowedPicture
   readonly catalog: () => Catalog
   readonly log: Logger
-  readonly topic: RoleCatalog['topic'] | undefined
+  readonly file: Pick<RoleCatalog, 'problem'>
 }
 
 /** The calls that show events of Kafka. */

@@ -22,7 +22,7 @@ export function applyCalls(atDesk: AtDesk): Pick<AdminCalls, 'apply_catalog'> {
   return {
     apply_catalog: (request) =>
       atOnce.run(shareOf(request.token), async () =>
-        request.isInForce() ? atDesk(request, (desk) => applied(desk, request)) : noToken,
+        request.isInForce() ? atDesk(request, (desk) => applied(desk, request), { deed: 'apply' }) : noToken,
       ),
   }
 }

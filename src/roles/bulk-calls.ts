@@ -19,6 +19,7 @@ import type { AssessedDestination } from './operations/destination-conditions.ts
 import { listDestinations } from './operations/destination-list.ts'
 import { changedOnce, onceOf } from './once.ts'
 import { pausesOf } from './operations/known-pauses.ts'
+import type { OpenedDesk } from './operations/catalog-desk.ts'
 import type { PauseDesk } from './operations/pause-desk.ts'
 import type { FollowedPicture } from './operations/picture.ts'
 import { asked, type Log } from './replay-calls.ts'
@@ -52,7 +53,7 @@ export function bulkCalls(options: BulkCallsOptions): Pick<AdminCalls, 'change_d
     }
     // A preview changes nothing, so it takes no key.
     const once = order.isPreview ? undefined : onceOf('change_destinations', request)
-    return atDesk(request, (opened) =>
+    const changed = (opened: OpenedDesk): Promise<AdminAnswer> =>
       changedOnce(opened, once, {
         make: () => changeMany(opened, chosen.listed, { ...order, once }),
         answer: (made) => answerOf(order, chosen, made),
@@ -61,8 +62,8 @@ export function bulkCalls(options: BulkCallsOptions): Pick<AdminCalls, 'change_d
           const made: BulkAnswer = { ok: true, destinations, skipped: [], revision }
           return answerOf(order, { listed: destinations, unknown: [] }, made)
         },
-      }),
-    )
+      })
+    return atDesk(request, changed, { deed: order.deed })
   }
 
   return {

@@ -17,7 +17,8 @@ import { StartError } from './start/start-error.ts'
 import { onlyUrls } from './console/only-urls.ts'
 import { asked, type Log } from './replay-calls.ts'
 import { holdsObject, isTaken, outsideOf } from './operations/catalog-scope.ts'
-import { faultText, inFile, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
+import { type CatalogDeed, inFile } from './catalog/in-file.ts'
+import { faultText, type OpenedDesk, refusalText } from './operations/catalog-desk.ts'
 import { shownAnyway } from './operations/catalog-history.ts'
 
 type Calls = Pick<
@@ -53,31 +54,32 @@ function sourceList(catalog: Catalog, scope: TokenScope): object {
   return { sources, catalogVersion: catalog.version }
 }
 
-/** Answers a request with what it gets at the desk, or with the problem that keeps it from it. */
+/**
+ * Answers a request with what it gets at the desk, or with the problem that keeps it from it. `deed`: what is
+ * asked for. If the catalog is in a file, the problem says how to do the same there.
+ */
 export type AtDesk<D = OpenedDesk> = (
   request: Pick<AdminRequest, 'isInForce'>,
   work: (desk: D) => Promise<AdminAnswer>,
+  deed?: CatalogDeed,
 ) => Promise<AdminAnswer>
 
-/** What requests are told if the catalog is in a file, and if Kafka doesn't answer. */
-type DeskTexts = { readonly inFile: string; readonly unanswered: string }
-
-/** `desk`: `undefined` if the catalog is in a file. */
+/** `desk`: `undefined` if the catalog is in a file. `unansweredText`: said if Kafka doesn't answer. */
 export function deskCalls<D extends Pick<OpenedDesk, 'change'>>(
   desk: D | undefined,
   config: Config,
   log: Log,
-  texts: DeskTexts = { inFile: inFile(config), unanswered },
+  unansweredText = unanswered,
 ): AtDesk<D> {
-  return ({ isInForce }, work) => {
-    if (desk === undefined) return Promise.resolve(problem('conflict', texts.inFile))
+  return ({ isInForce }, work, deed) => {
+    if (desk === undefined) return Promise.resolve(problem('conflict', inFile(config, deed)))
     const told = work(whileInForce(desk, isInForce)).catch((error: unknown) => {
       // Trying again doesn't help, as it does if Kafka doesn't answer.
       if (error instanceof OtherLogError || error instanceof SealError || error instanceof StartError)
         return problem('conflict', error.message)
       throw error
     })
-    return asked(log, told, (answer) => answer, texts.unanswered)
+    return asked(log, told, (answer) => answer, unansweredText)
   }
 }
 
@@ -94,29 +96,31 @@ class CatalogCalls {
   }
 
   show(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
-    return this.#atDesk(request, async (desk) => {
-      const name = nameIn(kind, request)
+    const name = nameIn(kind, request)
+    const work = async (desk: OpenedDesk): Promise<AdminAnswer> => {
       const object = (await desk.look()).objects.get(keyOf(name))
       if (object === undefined || !holdsObject(request.token.scope, object)) return missing(kind, name.id)
       const shown = desk.shown(object, { showsUrls: request.token.right === 'admin' })
       return done({ version: object.version, [kind]: shown }, 200, { etag: `"${object.version}"` })
-    })
+    }
+    return this.#atDesk(request, work, { deed: 'look', ...name })
   }
 
   put(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: true })
     const given = { id: name.id, ...(isRecord(request.body) ? request.body : {}) }
-    return this.#atDesk(request, (desk) => {
+    const work = (desk: OpenedDesk): Promise<AdminAnswer> => {
       if (base === undefined) return Promise.resolve(problem('no_condition', needsCondition))
       return change(desk, request, { name, op: 'put', given, base })
-    })
+    }
+    return this.#atDesk(request, work, { deed: base === 'none' ? 'make' : 'replace', ...name })
   }
 
   patch(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
-    return this.#atDesk(request, async (desk) => {
+    const work = async (desk: OpenedDesk): Promise<AdminAnswer> => {
       if (base === undefined) return problem('no_condition', needsMatch)
       const object = (await desk.look()).objects.get(keyOf(name))
       if (object === undefined || !holdsObject(request.token.scope, object)) return missing(kind, name.id)
@@ -127,16 +131,18 @@ class CatalogCalls {
       const silent = silentHooks(shown, patch)
       if (silent.length > 0) return problem('faulty', silentText(name, silent))
       return change(desk, request, { name, op: 'put', given: mergedDefinition(shown, patch), base })
-    })
+    }
+    return this.#atDesk(request, work, patchDeed(name, recordOf(request.body)))
   }
 
   remove(kind: EntryKind, request: AdminRequest): Promise<AdminAnswer> {
     const name = nameIn(kind, request)
     const base = baseOf(request.conditions, { mayBeNew: false })
-    return this.#atDesk(request, (desk) => {
+    const work = (desk: OpenedDesk): Promise<AdminAnswer> => {
       if (base === undefined) return Promise.resolve(problem('no_condition', needsMatch))
       return change(desk, request, { name, op: 'remove', base })
-    })
+    }
+    return this.#atDesk(request, work, { deed: 'remove', ...name })
   }
 }
 
@@ -189,6 +195,13 @@ const unanswered =
   'Kafka does not answer, or not in time: a change may have been made, so look at it before you repeat it.'
 const needsMatch = 'Send If-Match with the ETag of the object that you have seen.'
 const needsCondition = `${needsMatch.slice(0, -1)}, or If-None-Match: * to make a new one.`
+
+/** Other fields than the state may be secret, so they aren't written out. */
+function patchDeed(name: ObjectName, patch: Readonly<Record<string, unknown>>): CatalogDeed {
+  const isOfState = Object.keys(patch).length === 1 && name.kind === 'destination'
+  const deed = patch['state'] === 'paused' ? 'pause' : patch['state'] === 'on' ? 'resume' : undefined
+  return isOfState && deed !== undefined ? { deed, id: name.id } : { deed: 'replace', ...name }
+}
 
 function nameIn(kind: EntryKind, { params }: AdminRequest): ObjectName {
   return { kind, id: params[kind] ?? '' }

@@ -20,7 +20,8 @@ type Calls = Pick<AdminCalls, 'list_catalog_changes' | 'show_catalog_change' | '
 const mostNamed = 100
 
 /** Creates the handlers of the calls that read the history of the catalog, and undo a change. */
-export function catalogHistoryCalls(atDesk: AtDesk): Calls {
+export function catalogHistoryCalls(atAnyDesk: AtDesk): Calls {
+  const atDesk: AtDesk = (request, work) => atAnyDesk(request, work, { deed: 'history' })
   return {
     list_catalog_changes: (request) =>
       atDesk(request, async ({ history, definitions }) => {
@@ -47,7 +48,7 @@ export function catalogHistoryCalls(atDesk: AtDesk): Calls {
         const shown = wholeChangeData(desk.definitions, found.change, page, showsTo(token))
         return done({ ...shown, cursor: next < meant.length ? String(next) : null })
       }),
-    undo_catalog_change: (request) => atDesk(request, (desk) => undoOnce(desk, request)),
+    undo_catalog_change: (request) => atAnyDesk(request, (desk) => undoOnce(desk, request), { deed: 'undo' }),
   }
 }
 

@@ -20,19 +20,21 @@ export function rotateCalls(atDesk: AtDesk): Pick<AdminCalls, 'rotate_secret' | 
     call: 'rotate_secret' | 'end_secret',
     request: AdminRequest,
     rotate: (desk: OpenedDesk, order: Omit<RotateOrder, 'oldEndsAt'>) => Promise<RotateAnswer>,
-  ): Promise<AdminAnswer> =>
-    atDesk(request, (desk) => {
+  ): Promise<AdminAnswer> => {
+    const order = orderOf(request)
+    const rotated = (desk: OpenedDesk): Promise<AdminAnswer> => {
       const once = onceOf(call, request)
-      const order = orderOf(request)
       return changedOnce(desk, once, {
         make: () => rotate(desk, { ...order, once }),
         answer: (answer) => answerOf(order.id, answer),
         again: (change, { versions }) => {
-          const rotated = rotatedBefore(desk.definitions, change, versions)
-          return rotated === undefined ? otherRequest : answerOf(order.id, { ok: true, rotated })
+          const before = rotatedBefore(desk.definitions, change, versions)
+          return before === undefined ? otherRequest : answerOf(order.id, { ok: true, rotated: before })
         },
       })
-    })
+    }
+    return atDesk(request, rotated, { deed: deedOf(call, request), id: order.id })
+  }
   return {
     rotate_secret: (request) =>
       rotatedOnce('rotate_secret', request, (desk, order) => {
@@ -46,6 +48,11 @@ export function rotateCalls(atDesk: AtDesk): Pick<AdminCalls, 'rotate_secret' | 
     end_secret: (request) =>
       rotatedOnce('end_secret', request, isOfKeys(request) ? endKeyRotation : endRotation),
   }
+}
+
+function deedOf(call: 'rotate_secret' | 'end_secret', request: AdminRequest) {
+  if (call === 'rotate_secret') return isOfKeys(request) ? 'rotate-keys' : 'rotate'
+  return isOfKeys(request) ? 'end-old-key' : 'end-old'
 }
 
 function isOfKeys({ query }: AdminRequest): boolean {

@@ -57,7 +57,8 @@ class TokenCalls {
   constructor(options: TokenCallsOptions) {
     const { desk, config, log } = options
     this.#options = options
-    this.#atDesk = deskCalls(desk, config, log, { inFile: onlyInTopic(config), unanswered })
+    const atDesk = deskCalls(desk, config, log, unanswered)
+    this.#atDesk = (request, work) => atDesk(request, work, { deed: 'use-tokens' })
   }
 
   list({ token: { scope } }: AdminRequest): object {
@@ -202,8 +203,4 @@ function isTaken(name: string): string {
 
 function ofFile(name: string): string {
   return `The token ${JSON.stringify(name)} is in the file of admin.tokensFile: remove its line there.`
-}
-
-function onlyInTopic({ catalog: { file } }: Config): string {
-  return `The catalog is in the file ${file} (catalog.source=file), so there are only the tokens of admin.tokensFile: \`sluice admin token create\` makes a line for it. With catalog.source=topic, tokens are made here (docs/admin-api.md).`
 }

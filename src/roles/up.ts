@@ -202,7 +202,7 @@ async function startRoles(
     role: 'up',
     catalog,
     logQuery: index?.query,
-    topic: member.catalogTopic,
+    file: member.catalogFile,
   } as const
   const admin = tokens && (await startAdminPart({ ...ofAdmin, tokens }))
   // The index isn't included, because all other parts work without it.

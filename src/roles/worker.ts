@@ -98,8 +98,7 @@ export type Member = {
   /** The metrics. A gateway in the same process uses them too. */
   common: CommonMetrics & { registry: Registry }
   catalog(): Catalog
-  /** What else the topic of the catalog has. `undefined` if the catalog is in a file. */
-  catalogTopic: RoleCatalog['topic'] | undefined
+  catalogFile: Pick<RoleCatalog, 'topic' | 'problem'>
   /** The retry topics that the member reads. */
   tiers: readonly string[]
   /** The tracing. A gateway in the same process uses it too. If `undefined`, nothing is traced. */
@@ -209,7 +208,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
     metrics: metrics.registry,
     common: metrics,
     catalog: base.catalog,
-    catalogTopic: base.file.topic,
+    catalogFile: base.file,
     tracing: base.tracing,
     tiers: tiers.map(({ topic }) => topic),
     laidOut,

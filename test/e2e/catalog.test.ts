@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { makeTokens } from '../support/admin.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, setScene } from './scene.ts'
@@ -95,6 +96,42 @@ test('a catalog that was cut off is refused by name while processes run and when
   )
 })
 
+test('an edit that no process can read hides from nobody which destinations fail, and is told by each process', async () => {
+  const receiver = await startReceiver({ '/crm': answer(503) })
+  onTestFinished(() => receiver.stop())
+  const tokens = await makeTokens()
+  onTestFinished(() => tokens.remove())
+  const scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: `${receiver.origin}/crm` }] }],
+    },
+    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
+  })
+  onTestFinished(() => scene.close())
+  const [, admin] = await Promise.all([start(scene.variables), start(scene.variables, 'admin')])
+  await scene.send('shop', newIds(5))
+  writeFileSync(scene.catalog.path, 'sources: [\n')
+
+  const status = async (...args: string[]) => (await runToEnd(['status', ...args], scene.variables)).stdout
+  const text = await until('the worker and the command tell it', async () => {
+    const now = await status()
+    return now.includes('has the present catalog') && now.includes('that these fail: crm.') ? now : undefined
+  })
+  expect(text).toMatch(/destinations +\?/)
+  expect(JSON.parse(await status('--json'))).toMatchObject({ destinations: { total: null } })
+  const told = await until('the admin API tells it', async () => {
+    const response = await fetch(`http://127.0.0.1:${admin.adminPort}/v1/status`, {
+      headers: { authorization: `Bearer ${tokens.read}` },
+    })
+    const { unknown }: { unknown: readonly string[] } = JSON.parse(await response.text())
+    return unknown.find((line) => line.startsWith('Whether the process that answers here'))
+  })
+  expect(told).toContain('and what it said before stays in force')
+  const list = await runToEnd(['destinations', 'list'], scene.variables)
+  expect(list).toMatchObject({ code: 1, stderr: expect.stringContaining('it has a fault') })
+})
+
 test('the URL of a hook comes from a file of variables, and a new one needs no restart and is never shown', async () => {
   const receiver = await openReceiver()
   const folder = newFolder()
@@ -146,9 +183,9 @@ test('a gateway is not ready until its catalog has a source, so that a pod with 
   onTestFinished(() => gateway.kill())
   const probe = () => fetch(`http://127.0.0.1:${gateway.httpPort}/readyz`)
   const refused = await until('it has started', async () => {
-    const answer = await probe()
-    const text = await answer.text()
-    return answer.status === 503 && !text.includes('starting') && text
+    const probed = await probe()
+    const text = await probed.text()
+    return probed.status === 503 && !text.includes('starting') && text
   })
   expect(refused).toContain('the catalog has no sources, so no write key is known')
   scene.catalog.rewrite({ sources: [{ id: 'shop', writeKeys: ['key-of-the-shop'] }], destinations: [] })

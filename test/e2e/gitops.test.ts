@@ -134,6 +134,12 @@ test('a worker whose catalog is a folder goes on with all files but the faulty o
   })
   await until('the fault is told', async () => (await worker.metric('sluice_catalog_refused')) === 1)
   expect(await worker.metric('sluice_catalog_destinations')).toBe(3)
+  const status = async (): Promise<string> => (await runToEnd(['status'], scene.variables)).stdout
+  const told = await until('the status names the faulty file', async () => {
+    const text = await status()
+    return text.includes('Whether what') && text.includes('has the present catalog') ? text : undefined
+  })
+  expect(told.match(/crm\.yaml:4:\d+: crm: rateLimit: .+;/g)).toHaveLength(2)
   await scene.send('shop', ['two'])
   await until('all have it', () => bodies('crm') === 2 && bodies('erp') === 2 && bodies('new') === 1)
 
@@ -147,4 +153,5 @@ test('a worker whose catalog is a folder goes on with all files but the faulty o
   files.edit((to) => writeFileSync(join(to, 'crm.yaml'), destination('crm')))
   await until('what waited arrives once the file is mended', () => bodies('crm') === 3)
   expect(await again.metric('sluice_catalog_refused')).toBe(0)
+  await until('the status says nothing of it any more', async () => !(await status()).includes('crm.yaml'))
 })

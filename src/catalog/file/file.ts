@@ -62,9 +62,14 @@ export type CatalogFileOptions = {
 
 /**
  * The refusal of the present file. `faults`: the faults of the file. `sinceMs`: the time since which no
- * version of the file was accepted, in epoch milliseconds.
+ * version of the file was accepted, in epoch milliseconds. `isPart`: the faults are those of some files of a
+ * folder or of variables, and the others are in force.
  */
-export type CatalogRefusal = { readonly sinceMs: number; readonly faults: readonly Fault[] }
+export type CatalogRefusal = {
+  readonly sinceMs: number
+  readonly faults: readonly Fault[]
+  readonly isPart?: boolean
+}
 
 export type CatalogFile = {
   /** Returns the last version of the catalog that had no faults. */
@@ -340,7 +345,7 @@ function refusalOf(
   faults: readonly Fault[] = [],
   before: CatalogRefusal | undefined,
 ): CatalogRefusal | undefined {
-  return faults.length === 0 ? undefined : { sinceMs: before?.sinceMs ?? Date.now(), faults }
+  return faults.length === 0 ? undefined : { sinceMs: before?.sinceMs ?? Date.now(), faults, isPart: true }
 }
 
 const example = `sources:

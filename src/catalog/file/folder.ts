@@ -50,6 +50,12 @@ export class CatalogFolder {
   #inForce: InForce = { parts: new Map(), variables: {} }
   /** What files have, so that only those that were edited are read again. */
   #known: ReadonlyMap<string, Part> = new Map()
+  readonly #keepsStates: boolean
+
+  /** `keepsStates`: at the first reading, a faulty destination isn't paused. Nothing may be sent to it. */
+  constructor({ keepsStates = false }: { readonly keepsStates?: boolean } = {}) {
+    this.#keepsStates = keepsStates
+  }
 
   /** Says that a version of the folder is in force. */
   keep(inForce: InForce): void {
@@ -81,7 +87,7 @@ export class CatalogFolder {
       for (const [file, some] of Map.groupBy(read.faults, (fault) => fault.file)) {
         const name = nameIn(file, options.path)
         const part = chosen.get(name)
-        const other = part && (isFirst ? held(part, some) : former.get(name))
+        const other = part && (isFirst ? held(part, some, this.#keepsStates) : former.get(name))
         const canMend = part !== other && (!isFirst || other !== undefined)
         // What is in force isn't at fault, so another file is. Which one, only people can say.
         if (part === undefined || left.has(file) || !canMend)
@@ -174,7 +180,7 @@ async function partOf(
  * Returns a part whose faulty destinations are paused: they keep what decides which messages they get, and
  * wait for what they lack. Returns `undefined` if a source is at fault, because clients send its keys.
  */
-function held(part: Part, faults: readonly Fault[]): Part | undefined {
+function held(part: Part, faults: readonly Fault[], keepsStates: boolean): Part | undefined {
   const indexes = faults.map(({ path }) =>
     part.isSingle ? 0 : Number(/^destinations\[(\d+)\]/.exec(path)?.[1]),
   )
@@ -183,7 +189,8 @@ function held(part: Part, faults: readonly Fault[]): Part | undefined {
   const destinations = part.entries.destinations.map((entry, index) => {
     if (!faulty.has(index)) return entry
     const { id, name, sources, filter, labels, state } = recordOf(entry)
-    const kept = { id, name, sources, filter, labels, state: state === 'off' ? state : 'paused' }
+    const keepsState = state === 'off' || (keepsStates && (state === undefined || state === 'on'))
+    const kept = { id, name, sources, filter, labels, state: keepsState ? state : 'paused' }
     const given = Object.entries(kept).filter(([, value]) => value !== undefined)
     return { ...Object.fromEntries(given), hooks: [{ url: noUrl }] }
   })

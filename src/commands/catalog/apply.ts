@@ -12,6 +12,7 @@ import {
 } from '../../roles/bulk/applied-edits.ts'
 import type { OpenedDesk } from '../../roles/operations/catalog-desk.ts'
 import { differenceLines } from '../../roles/operations/catalog-history.ts'
+import { refuseInFile } from '../../roles/catalog/in-file.ts'
 import { counted, type Screen } from '../../roles/start/progress.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { atCatalogDesk, type CatalogRun } from '../command/catalog-desk.ts'
@@ -59,6 +60,7 @@ export function applyFiles(
   run: CatalogRun & { readonly screen: Screen },
   order: ApplyOrder,
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'apply' })
   const { paths, allowsEmpty, isDryRun, isSure, by = whoIsThis() } = order
   const selector = selectorOf(order)
   return atCatalogDesk(run, 'catalog', async (desk) => {

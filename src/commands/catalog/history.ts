@@ -11,6 +11,7 @@ import {
   undoRefusal,
   wholeChangeData,
 } from '../../roles/operations/catalog-history.ts'
+import { refuseInFile } from '../../roles/catalog/in-file.ts'
 import { counted, type Screen } from '../../roles/start/progress.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { atCatalogDesk, type CatalogRun } from '../command/catalog-desk.ts'
@@ -29,6 +30,7 @@ export type HistoryOrder = {
 
 /** Lists the latest changes of the catalog, newest first. */
 export function listHistory(run: CatalogRun, { object, limit, asJson }: HistoryOrder): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'history' })
   const name = object === undefined ? undefined : nameOf(object)
   if (object !== undefined && name === undefined)
     throw new WrongUseError(`${object} names no object: write source/ID or destination/ID.`)
@@ -49,6 +51,7 @@ export function listHistory(run: CatalogRun, { object, limit, asJson }: HistoryO
 
 /** Shows a change with all fields that differ. */
 export function showChange(run: CatalogRun, revision: number, asJson: boolean): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'history' })
   return atCatalogDesk(run, 'catalog', async ({ history, definitions }) => {
     const found = await findChange({ history }, revision)
     if (!found.ok) throw new WrongUseError(found.problem)
@@ -105,6 +108,7 @@ export function undo(
   run: CatalogRun & { readonly screen: Screen },
   { revision, isDryRun, isSure, by = whoIsThis() }: UndoOrder,
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'undo' })
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const preview = allowed(await undoChange(desk, { revision, by, isDryRun: true }))
     const lines = preview.differences.flatMap((one) =>

@@ -7,6 +7,7 @@ import type { CatalogLog, StoredObject } from '../../catalog-log/log.ts'
 import { type EntryKind, keyOf, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogVariables } from '../../config/read.ts'
 import { changeLines, refusalText } from '../../roles/operations/catalog-desk.ts'
+import { refuseInFile } from '../../roles/catalog/in-file.ts'
 import { counted } from '../../roles/start/progress.ts'
 import { StartError } from '../../roles/start/start-error.ts'
 import { atCatalogDesk, type CatalogRun, readBlock } from '../command/catalog-desk.ts'
@@ -15,6 +16,7 @@ import { type GivenObjects, objectsOf, putOf } from './fragments.ts'
 
 /** Prints the catalog of the topic as a file, without secrets. Importing it again changes nothing. */
 export function exportCatalog(run: CatalogRun, { asJson }: { asJson: boolean }): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'export' })
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const log = await desk.look()
     const listOfKind = (kind: EntryKind) =>

@@ -5,6 +5,7 @@ import type { Edit } from '../../catalog-log/judge.ts'
 import type { StoredObject } from '../../catalog-log/log.ts'
 import { keyOf, type ObjectKind, type ObjectName } from '../../catalog-log/names.ts'
 import { catalogVariables } from '../../config/read.ts'
+import { refuseInFile } from '../../roles/catalog/in-file.ts'
 import { type OpenedDesk, refusalText } from '../../roles/operations/catalog-desk.ts'
 import { differenceLines } from '../../roles/operations/catalog-history.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
@@ -36,6 +37,7 @@ export function getObject(
   name: ObjectName,
   { asJson }: { readonly asJson: boolean },
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'look', ...name })
   return atDeskOf(run, name.kind, async (desk) => {
     const object = await objectAt(desk, name)
     const shown = desk.shown(object, { showsUrls: true })
@@ -58,6 +60,7 @@ export async function setObject(
   run: CatalogRun,
   { kind, id, path, fields = {}, version, by }: SetOrder,
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'replace', kind, id })
   const given = mergedDefinition(await readObject({ kind, id }, path), fields)
   const edit: Edit = { name: { kind, id }, op: 'put', given, ...(version !== undefined && { base: version }) }
   return change(run, edit, { by })
@@ -70,6 +73,7 @@ export function patchObject(
   run: CatalogRun,
   { kind, id, fields, version, by }: Omit<SetOrder, 'path'> & { readonly fields: Fields },
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'change', id, fields })
   return atDeskOf(run, kind, async (desk) => {
     const object = await objectAt(desk, { kind, id })
     const given = mergedDefinition(desk.shown(object, { showsUrls: true }), fields)
@@ -88,6 +92,7 @@ export async function createObject(
   run: CatalogRun,
   { kind, id, path, fields, by }: ObjectName & { path: string | undefined; fields: Fields } & By,
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'make', kind, id })
   const read = path === undefined ? { id } : await readObject({ kind, id }, path)
   const given = mergedDefinition(read, fields)
   return change(run, { name: { kind, id }, op: 'put', given, base: 'none' }, { by })
@@ -102,11 +107,13 @@ async function readObject(
 }
 
 export function removeObject(run: CatalogRun, { kind, id, by }: ObjectName & By): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'remove', kind, id })
   return change(run, { name: { kind, id }, op: 'remove' }, { by })
 }
 
 /** Pauses a destination, and leaves all else as it is. */
 export async function pause(run: CatalogRun, { id, by }: { id: string } & By): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'pause', id })
   const lines = await setState(run, { id, state: 'paused', by })
   if (lines === undefined) throw new WrongUseError(`There is no destination ${JSON.stringify(id)}.`)
   return lines

@@ -248,6 +248,8 @@ function addRemove(parent: Command, { command, once, screen }: CommandTools): vo
     .option(...byOption)
     .action((id: string, flags: Flags) =>
       once(flags, async (config, log) => {
+        const { refuseInFile } = await import('../../roles/catalog/in-file.ts')
+        refuseInFile(config, { deed: 'remove', kind: 'destination', id })
         const { confirms } = await import('../command/question.ts')
         const question = `Remove the destination ${id}? What waits for it becomes dead letters (destination_removed).`
         if (flags['yes'] !== true && !(await confirms(screen, question))) return ['Nothing was removed.']

@@ -114,9 +114,10 @@ export function showStatus(
 
 /** Reads the catalog, and says on the screen what of it may be outdated or can't be used. */
 async function catalogOf({ config, log, screen }: Run): Promise<Catalog> {
-  const { catalog, warnings } = await readCatalogOrCopy(config, log, 'destinations')
-  for (const warning of warnings) screen.write(`${warning}\n`)
-  return catalog
+  const read = await readCatalogOrCopy(config, log, 'destinations')
+  if (read.catalog === undefined) throw new StartError(read.faults)
+  for (const warning of read.warnings) screen.write(`${warning}\n`)
+  return read.catalog
 }
 
 export async function pictureOf(run: Run, desk: PauseDesk): Promise<Picture> {

@@ -5,6 +5,7 @@ import { refusalText } from '../../roles/operations/catalog-desk.ts'
 import { assess, type AssessedDestination } from '../../roles/operations/destination-conditions.ts'
 import { listDestinations } from '../../roles/operations/destination-list.ts'
 import { readCatalog } from '../../roles/catalog/open-catalog.ts'
+import { refuseInFile } from '../../roles/catalog/in-file.ts'
 import { counted } from '../../roles/start/progress.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { atCatalogDesk } from '../command/catalog-desk.ts'
@@ -24,6 +25,7 @@ export type ManyCommand = {
 /** Pauses or resumes all destinations that are chosen, in one change of the catalog, after a question. */
 export async function changeChosen(run: Run, command: ManyCommand): Promise<string[]> {
   const { deed, isDryRun, isSure, by = whoIsThis() } = command
+  refuseInFile(run.config, { deed })
   const chosen = await chosenOf(run, command)
   if (chosen.length > mostOfBulk.change)
     throw new WrongUseError(

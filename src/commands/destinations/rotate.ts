@@ -5,6 +5,7 @@ import {
   endRotation,
   rotateRefusal,
 } from '../../roles/operations/rotate-secret.ts'
+import { refuseInFile } from '../../roles/catalog/in-file.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import type { CatalogRun } from '../command/catalog-desk.ts'
 import { atDeskOf } from '../command/edit-object.ts'
@@ -25,6 +26,10 @@ export type RotateCommand = {
 /** Makes a new secret of a destination beside the old one, or ends the old one. */
 export function rotate(run: CatalogRun, command: RotateCommand): Promise<string[]> {
   const { id, isEnd, isEd25519, oldEndsAt, isDryRun, by = whoIsThis(), asJson } = command
+  const [begins, ends] = isEd25519
+    ? (['rotate-keys', 'end-old-key'] as const)
+    : (['rotate', 'end-old'] as const)
+  refuseInFile(run.config, { deed: isEnd ? ends : begins, id })
   if (isEnd && oldEndsAt !== undefined) throw new WrongUseError('Give --end or --old-ends-at, and not both.')
   if (isEd25519 && oldEndsAt !== undefined)
     throw new WrongUseError('Give --ed25519 or --old-ends-at, and not both: an old key ends by --end.')

@@ -93,6 +93,8 @@ function addRemove(parent: Command, { command, once, screen }: CommandTools): vo
     .option(...byOption)
     .action((id: string, flags: Flags) =>
       once(flags, async (config, log) => {
+        const { refuseInFile } = await import('../../roles/catalog/in-file.ts')
+        refuseInFile(config, { deed: 'remove', kind: 'source', id })
         const { confirms } = await import('../command/question.ts')
         const question = `Remove the source ${id}? The gateway refuses what clients send with its keys.`
         if (flags['yes'] !== true && !(await confirms(screen, question))) return ['Nothing was removed.']

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isString, listOf } from '../../catalog/plain-data.ts'
+import { refuseInFile } from '../../roles/catalog/in-file.ts'
 import { aligned } from '../../roles/operations/aligned.ts'
 import { counted, type Screen } from '../../roles/start/progress.ts'
 import { WrongUseError } from '../../roles/start/start-error.ts'
@@ -9,6 +10,7 @@ import { confirms } from '../command/question.ts'
 
 /** Lists the sources of the topic. */
 export function listSources(run: CatalogRun, { asJson }: { readonly asJson: boolean }): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'list-sources' })
   return atDeskOf(run, 'source', async (desk) => {
     const log = await desk.look()
     const destinations = log.of('destination').flatMap(({ definition }) => listOf(definition['sources']))
@@ -41,6 +43,7 @@ const keyBytes = 18
 
 /** Adds a write key to a source. The clients that have another one of its keys go on. */
 export function addKey(run: CatalogRun, { id, by }: KeyOrder): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'add-key', id })
   return atDeskOf(run, 'source', async (desk) => {
     const object = await objectAt(desk, { kind: 'source', id })
     const key = `wk_${randomBytes(keyBytes).toString('base64url')}`
@@ -57,6 +60,7 @@ export function endKey(
   run: CatalogRun & { readonly screen: Screen },
   { id, by, prefix, isSure }: KeyOrder & { readonly prefix: string; readonly isSure: boolean },
 ): Promise<string[]> {
+  refuseInFile(run.config, { deed: 'end-key', id })
   return atDeskOf(run, 'source', async (desk) => {
     const object = await objectAt(desk, { kind: 'source', id })
     const shown = desk.shown(object, { showsUrls: true })

@@ -1,7 +1,14 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { changesBetween } from '../../catalog/changes.ts'
-import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file/file.ts'
+import { type Fault, formatFaults } from '../../catalog/fault.ts'
+import {
+  type CatalogFile,
+  type CatalogFileOptions,
+  type CatalogRefusal,
+  openCatalogFile,
+} from '../../catalog/file/file.ts'
+import { readShownCatalog } from '../../catalog/file/shown-file.ts'
 import { changedDestinations, stateCountsOf } from '../../catalog/next-catalog.ts'
 import { outlineOf } from '../../catalog/outline.ts'
 import { catalogVariables } from '../../config/read.ts'
@@ -70,6 +77,7 @@ async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
   return {
     current: () => file.current(),
     refused: () => file.refused(),
+    problem: () => problemOf(config.catalog.file, file.refused()),
     onChange: (listener) => listeners.add(listener),
     inForce() {
       isInForce = true
@@ -80,6 +88,21 @@ async function openFromFile(options: OpenCatalogOptions): Promise<RoleCatalog> {
       return memory.idle()
     },
   }
+}
+
+/** The most faults of a file that other processes are told. */
+const mostToldFaults = 20
+
+function problemOf(path: string, refused: CatalogRefusal | undefined): string | undefined {
+  if (refused === undefined) return undefined
+  const { faults, sinceMs, isPart = false } = refused
+  const since = new Date(sinceMs).toISOString()
+  const what = isPart
+    ? `Parts of ${path} have had faults since ${since}. What they said before stays in force, or, if there was none when the process started, their destinations are paused. All others are used:`
+    : `${path} has had faults since ${since}, and what it said before stays in force:`
+  const told = formatFaults(faults.slice(0, mostToldFaults))
+  const left = faults.length - mostToldFaults
+  return [what, told, ...(left > 0 ? [`and ${left} more`] : [])].join('\n')
 }
 
 /** The most removed destinations that a log line names. */
@@ -116,16 +139,19 @@ export async function readCatalog(config: Config, log: CatalogTopicLog, role: Ka
   return file.current()
 }
 
-/**
- * Reads the present catalog, or the copy on this machine. `warnings`: why the catalog may be outdated, and
- * what of it can't be used.
- */
+export type ShownCatalog =
+  /** `warnings`: why the catalog may be outdated, and what of it can't be used. */
+  | { readonly catalog: Catalog; readonly warnings: readonly string[] }
+  /** `faults`: why nothing of the file can be shown. */
+  | { readonly catalog: undefined; readonly faults: string }
+
+/** Reads the present catalog, or the copy on this machine, or what can be shown of a faulty file. */
 export async function readCatalogOrCopy(
   config: Config,
   log: CatalogTopicLog,
   role: KafkaRole,
-): Promise<{ readonly catalog: Catalog; readonly warnings: readonly string[] }> {
-  if (config.catalog.source === 'file') return { catalog: await readCatalog(config, log, role), warnings: [] }
+): Promise<ShownCatalog> {
+  if (config.catalog.source === 'file') return readShownFile(config)
   const memory = new TopicMemory(config, log)
   const read = await readOrCopy({ config, log, role, known: undefined, memory, allowsUnusable: true })
   const { current, trouble, problem } = read
@@ -137,6 +163,26 @@ export async function readCatalogOrCopy(
   const time = new Date(trouble.copy.writtenMs).toISOString()
   const warning = `Whether the catalog is the present one: it is that of the copy on this machine (${version}, ${time}). ${trouble.problem}`
   return { catalog: current, warnings: [warning] }
+}
+
+async function readShownFile(config: Config): Promise<ShownCatalog> {
+  const { file: path, variablesFolder } = config.catalog
+  const place = { path, variables: catalogVariables(), variablesFolder }
+  const opened = await openCatalogFile({ ...place, ...ignoreEdits })
+  if (opened.ok) {
+    opened.file.stop()
+    const refused = opened.file.refused()
+    const warnings = refused === undefined ? [] : [faultyFile(path, refused.faults)]
+    return { catalog: opened.file.current(), warnings }
+  }
+  const faults = faultyFile(path, opened.faults)
+  const catalog = await readShownCatalog(place)
+  return catalog === undefined ? { catalog, faults } : { catalog, warnings: [faults] }
+}
+
+function faultyFile(path: string, faults: readonly Fault[]): string {
+  const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`
+  return `Whether what ${path} says is in force: it has ${count}, so processes that run go on with what it said before.\n${formatFaults(faults)}`
 }
 
 /**

@@ -70,6 +70,7 @@ export async function openFromTopic({
     current: () => topic.current(),
     refused: () => topic.refused(),
     onChange: (listener) => listeners.add(listener),
+    problem: () => topic.problem(),
     topic,
     inForce() {
       outlineDueMs = 0

@@ -28,8 +28,10 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
    * Calls `listener` after each change of the file's catalog, once the gauges and the log show the change.
    */
   onChange(listener: (catalog: Catalog, before: Catalog) => void): void
+  /** Returns in words what keeps this process from the present catalog. `undefined` if nothing does. */
+  problem(): string | undefined
   /** What else the topic of the catalog has. Absent if the catalog is in a file. */
-  readonly topic?: Pick<CatalogTopic, 'tokens' | 'revision' | 'trouble' | 'problem'>
+  readonly topic?: Pick<CatalogTopic, 'tokens' | 'revision' | 'trouble'>
   /** Stops at once. Resolves once the outline is written. */
   stop(): Promise<void>
 }

@@ -30,7 +30,7 @@ export type OpenHealthOptions = {
   readonly log: Logger
   readonly kafka: KafkaClient
   readonly catalog: () => Catalog
-  readonly file: Pick<RoleCatalog, 'topic'>
+  readonly file: Pick<RoleCatalog, 'problem' | 'topic'>
   readonly reporter: Reporter
   readonly answers: HookAnswers
   readonly failing: FailingReporter
@@ -121,9 +121,9 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
   }
 }
 
-function catalogFacts({ topic }: OpenHealthOptions['file']): ProcessFacts {
-  const problem = topic?.problem()
-  const copy = topic?.trouble()?.copy
+function catalogFacts(file: OpenHealthOptions['file']): ProcessFacts {
+  const problem = file.problem()
+  const copy = file.topic?.trouble()?.copy
   return {
     ...(problem !== undefined && { catalogTrouble: problem }),
     ...(copy !== undefined && { catalogCopyMs: copy.writtenMs }),

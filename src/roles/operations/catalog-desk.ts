@@ -21,11 +21,12 @@ import { lineOf } from '../../catalog-log/difference.ts'
 import { HistoryReading } from '../../catalog-log/history-reading.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { CompactionWatch } from '../catalog/compaction-watch.ts'
+import { refuseInFile } from '../catalog/in-file.ts'
 import type { CatalogTopicLog } from '../catalog/load-topic.ts'
 import { catalogKeys } from '../catalog/keys.ts'
 import { topicNames } from '../start/settings.ts'
 import { auditRecord } from './replay-jobs.ts'
-import { StartError, WrongUseError } from '../start/start-error.ts'
+import { StartError } from '../start/start-error.ts'
 
 /** Looks at the catalog's topic, and changes it. The methods reject when Kafka doesn't answer. */
 export type OpenedDesk = {
@@ -51,7 +52,7 @@ export async function openCatalogDesk(
   role: KafkaRole,
   obstacle: () => string | undefined = () => undefined,
 ): Promise<OpenedDesk> {
-  if (config.catalog.source === 'file') throw new WrongUseError(inFile(config))
+  refuseInFile(config)
   const keys = catalogKeys(config)
   const { catalog: topic, catalogHistory: historyTopic, replayJobs } = topicNames(config)
   const kafka = await openKafka(config, log, role)
@@ -137,11 +138,6 @@ function auditedOf(changed: readonly ChangedObject[]): { detail: string; destina
   const [only] = changed
   const destination = changed.length === 1 && only?.name.kind === 'destination' ? only.name.id : undefined
   return { detail, ...(destination !== undefined && { destination }) }
-}
-
-/** Says what to do instead if the catalog is in a file. */
-export function inFile({ catalog: { file } }: Config): string {
-  return `The catalog is in the file ${file} (catalog.source=file), which is edited there. To change it while everything runs, set catalog.source=topic, and take the file over with \`sluice catalog import ${file}\` (docs/catalog-topic.md).`
 }
 
 /** Describes what a change has made, in lines such as `+ destination/crm`. Leaves out what is unchanged. */

@@ -9,6 +9,7 @@ import type { Gone } from '../../notices/gone-record.ts'
 import { encodePause, type Pause } from '../../notices/pause-record.ts'
 import { type AskedDrop, type AskedRecall, encodeDrop, encodeRecall } from '../../recall/order-record.ts'
 import { encodeJobRecord, type JobRecord } from '../../replay/job.ts'
+import { inFile } from '../catalog/in-file.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { auditRecord } from './replay-jobs.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
@@ -135,10 +136,10 @@ class Desk implements PauseDesk {
   async resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>> {
     const refusal = await this.#update()
     if (refusal !== undefined) return refusal
+    const { config, writer } = this.#parts
     const { pauses } = this.#board
     const pause = pauses.pauseOf(destinationId) ?? pauseOfGone([...pauses.goneOf(destinationId).values()])
-    if (pause === undefined) return { ok: false, kind: 'conflict', problem: notPaused(destinationId) }
-    const { config, writer } = this.#parts
+    if (pause === undefined) return { ok: false, kind: 'conflict', problem: notPaused(config, destinationId) }
     const topics = topicNames(config)
     const atMs = Date.now()
     const resumed = resumption(destinationId, atMs, by)
@@ -243,8 +244,12 @@ function pauseOfGone(gone: readonly Gone[]): Pause | undefined {
   return { sinceMs: atMs, atMs, urls: '', lastOutcome, readTo, cause: 'gone' }
 }
 
-function notPaused(destinationId: string): string {
-  return `Sluice has not paused the destination ${JSON.stringify(destinationId)}: list those that it has paused. One that the catalog pauses is resumed there, by its state.`
+function notPaused(config: Config, id: string): string {
+  const ofCatalog =
+    config.catalog.source === 'file'
+      ? ` If the catalog pauses it: ${inFile(config, { deed: 'resume', id })}`
+      : ' One that the catalog pauses is resumed there, by its state.'
+  return `Sluice has not paused the destination ${JSON.stringify(id)}: list those that it has paused.${ofCatalog}`
 }
 
 /** Returns a paused destination as the HTTP API and `--json` show it. */

@@ -24,7 +24,8 @@ export type Status = {
   /** How many units have an owner that tells, of how many. `undefined`: no worker tells. */
   readonly units: { readonly told: number; readonly of: number } | undefined
   readonly counts: Readonly<Record<Condition, number>>
-  readonly total: number
+  /** `undefined`: not known. */
+  readonly total: number | undefined
   /** The sums of all workers. `undefined`: not all workers tell. */
   readonly totals: Totals | undefined
   /** The destinations that need attention, the worst first. */
@@ -43,12 +44,15 @@ type Totals = {
   readonly waiting: number
 }
 
-/** `ofCatalog`: why the catalog may be outdated. */
+/**
+ * `known`: the destinations. `undefined`: the catalog can't be read. `ofCatalog`: why it may be outdated.
+ */
 export function statusOf(
   picture: Picture,
-  all: readonly AssessedDestination[],
+  known: readonly AssessedDestination[] | undefined,
   ofCatalog: readonly string[] = [],
 ): Status {
+  const all = known ?? []
   const { board, nowMs } = picture.health
   const workers = board?.processes(nowMs) ?? []
   const units = unitsOf(workers)
@@ -60,7 +64,7 @@ export function statusOf(
     workers,
     units,
     counts,
-    total: all.length,
+    total: known?.length,
     totals: isComplete ? totalsOf(workers, all) : undefined,
     attention: all.filter(needsAttention).toSorted(worstFirst),
     untold,
@@ -159,7 +163,7 @@ export function statusData({ picture, workers, units, counts, total, totals, ...
     lag: totals === undefined ? null : { records: totals.lag, oldestAt: timeOrNull(totals.oldestMs) },
     retrying: totals?.retrying ?? null,
     waiting: totals?.waiting ?? null,
-    destinations: { total, ...counts },
+    destinations: { total: total ?? null, ...counts },
     attention: rest.attention.slice(0, mostShown).map((one) => ({
       destination: one.destination.id,
       name: one.destination.name,
@@ -205,7 +209,10 @@ function summary({ picture, workers, units, counts, total, totals }: Status): st
       totals === undefined ? '?' : `${counted(totals.retrying, 'message')} wait for their next try`,
     ],
     ['waiting', totals === undefined ? '?' : `${counted(totals.waiting, 'message')} wait for their turn`],
-    ['destinations', `${numeral(total)}${listed.length === 0 ? '' : `: ${listed.join(', ')}`}`],
+    [
+      'destinations',
+      `${total === undefined ? '?' : numeral(total)}${listed.length === 0 ? '' : `: ${listed.join(', ')}`}`,
+    ],
   ]
 }
 
