@@ -1,3 +1,4 @@
+import { openSync, readSync } from 'node:fs'
 import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks'
 import process from 'node:process'
 
@@ -9,11 +10,40 @@ export type Blocked = {
   readonly cpuMs: number
   /** The CPU time in the longest block by the clock. */
   readonly cpuOfLongestMs: number
+  /**
+   * By the clock, without the time in which this thread could run and waited for a processor. `NaN`: the
+   * system doesn't tell it.
+   */
+  readonly ownMs: number
   /** The longest collection of garbage, by the clock. */
   readonly gcMs: number
 }
 
 const everyMs = 1
+
+/**
+ * How long the main thread of this process could run and waited for a processor. Linux counts it when the
+ * thread gets one, to the nanosecond.
+ */
+class ProcessorWaits {
+  readonly #file = openOrNone('/proc/self/schedstat')
+  readonly #text = Buffer.alloc(128)
+
+  /** Since the process began. `NaN`: not known. */
+  totalMs(): number {
+    if (this.#file === undefined) return NaN
+    const bytes = readSync(this.#file, this.#text, 0, this.#text.length, 0)
+    return Number(this.#text.toString('latin1', 0, bytes).split(' ')[1]) / 1e6
+  }
+}
+
+function openOrNone(path: string): number | undefined {
+  try {
+    return openSync(path, 'r')
+  } catch {
+    return undefined
+  }
+}
 
 /** Follows the blocks of this thread's event loop, from the first call of `take`. */
 export class Blocks {
@@ -21,10 +51,12 @@ export class Blocks {
   readonly #collections = new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) this.#gcMs = Math.max(this.#gcMs, duration)
   })
+  readonly #waits = new ProcessorWaits()
   #cpuMs = 0
+  #ownMs = 0
   #longest = { ms: 0, cpuMs: 0 }
   #gcMs = 0
-  #before = { atMs: performance.now(), cpu: process.threadCpuUsage() }
+  #before = { atMs: performance.now(), cpu: process.threadCpuUsage(), waitedMs: this.#waits.totalMs() }
 
   constructor() {
     this.#delays.enable()
@@ -36,21 +68,33 @@ export class Blocks {
   take(): Blocked {
     this.#tick()
     const cpuOfLongestMs = this.#longest.cpuMs
-    const taken = { ms: this.#delays.max / 1e6, cpuMs: this.#cpuMs, cpuOfLongestMs, gcMs: this.#gcMs }
+    const taken = {
+      ms: this.#delays.max / 1e6,
+      cpuMs: this.#cpuMs,
+      cpuOfLongestMs,
+      ownMs: this.#ownMs,
+      gcMs: this.#gcMs,
+    }
     this.#delays.reset()
     this.#cpuMs = 0
+    this.#ownMs = 0
     this.#longest = { ms: 0, cpuMs: 0 }
     this.#gcMs = 0
     return taken
   }
 
   #tick(): void {
-    const { atMs, cpu } = this.#before
+    const { atMs, cpu, waitedMs } = this.#before
     const { user, system } = process.threadCpuUsage(cpu)
     const [ms, cpuMs] = [performance.now() - atMs, (user + system) / 1_000]
     this.#cpuMs = Math.max(this.#cpuMs, cpuMs)
+    this.#ownMs = Math.max(this.#ownMs, ms - (this.#waits.totalMs() - waitedMs))
     if (ms > this.#longest.ms) this.#longest = { ms, cpuMs }
-    this.#before = { atMs: performance.now(), cpu: process.threadCpuUsage() }
+    this.#before = {
+      atMs: performance.now(),
+      cpu: process.threadCpuUsage(),
+      waitedMs: this.#waits.totalMs(),
+    }
   }
 }
 
@@ -61,6 +105,7 @@ export function longestOf(all: readonly Blocked[]): Blocked {
     ms: longest?.ms ?? NaN,
     cpuOfLongestMs: longest?.cpuOfLongestMs ?? NaN,
     cpuMs: Math.max(...all.map(({ cpuMs }) => cpuMs)),
+    ownMs: Math.max(...all.map(({ ownMs }) => ownMs)),
     gcMs: Math.max(...all.map(({ gcMs }) => gcMs)),
   }
 }

@@ -3,6 +3,9 @@ import { Breath } from './breath.ts'
 /** A long work that can pause at each `yield`. What it changes is seen only once it is over. */
 export type Pieces<T> = Generator<undefined, T, undefined>
 
+/** How many cheap steps a work makes between two `yield`: far less than a millisecond. */
+export const cheapSteps = 64
+
 /** Does a work without a pause. */
 export function atOnce<T>(work: Pieces<T>): T {
   for (;;) {

@@ -4,11 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ChainedBatch, ClassicLevel } from 'classic-level'
 import { Breath } from '../async/breath.ts'
 import type { Pace } from '../async/pace.ts'
+import { cheapSteps, inPieces, type Pieces } from '../async/pieces.ts'
 import { recordOf } from '../catalog/plain-data.ts'
 import { type KeptRecord, keptHead, keptObject, readHead, readKept } from './kept-record.ts'
 import { pieceMs } from './entries.ts'
-import type { CatalogLog, StoredObject } from './log.ts'
-import { headKey } from './names.ts'
+import type { CatalogLog, ChangeSet, StoredObject } from './log.ts'
+import { headKey, keyOf } from './names.ts'
 import type { Head, RecordSeals } from './record.ts'
 
 /** Where in which topic a copy ends. */
@@ -26,8 +27,11 @@ export type CopyPlace = {
 
 export type ReadCopy = { readonly place: CopyPlace; readonly log: CatalogLog }
 
+/** What a change set has changed. */
+type Changes = Pick<ChangeSet, 'put' | 'removed'>
+
 /** Objects by key that have changed since a revision. `undefined`: the object was removed. */
-export type CopyChanges = ReadonlyMap<string, StoredObject | undefined>
+type CopyChanges = ReadonlyMap<string, StoredObject | undefined>
 
 /** How long another process may have the copy open, in milliseconds. */
 const lockedForMs = 10_000
@@ -76,14 +80,14 @@ export class DiskCopy {
   }
 
   /**
-   * Brings the copy to the end of a log. `changes`: what has changed since the revision `since`. If the copy
-   * is older, or of another log, it is compared with the whole log. Does nothing if another process has
-   * written this revision.
+   * Brings the copy to the end of a log. `sets`: what has changed since the revision `since`. If the copy is
+   * older, or of another log, it is compared with the whole log. Does nothing if another process has written
+   * this revision.
    */
   async write(
     log: Pick<CatalogLog, 'all' | 'head' | 'next'>,
     topicId: string,
-    { since, changes }: { readonly since: number; readonly changes: CopyChanges },
+    { since, sets }: { readonly since: number; readonly sets: readonly Changes[] },
   ): Promise<void> {
     const { head, next } = log
     if (head === undefined) return
@@ -91,7 +95,10 @@ export class DiskCopy {
       const former = await this.#placeIn(level)
       const isSame = former?.topicId === topicId && former.lineage === head.lineage
       if (isSame && former.revision >= head.revision) return
-      if (isSame && former.revision >= since) return this.#put(level, changes, { head, next, topicId })
+      if (isSame && former.revision >= since) {
+        const changes = await inPieces(changesIn(sets), new Breath(pieceMs, this.#pace))
+        return this.#put(level, changes, { head, next, topicId })
+      }
       // The log goes on while this is compared, so what it has now is written.
       const now = { head: log.head ?? head, next: log.next, topicId }
       const all = new Map(log.all)
@@ -155,6 +162,19 @@ export class DiskCopy {
       }
     }
   }
+}
+
+/** Returns what change sets have made in the end. */
+function* changesIn(sets: readonly Changes[]): Pieces<CopyChanges> {
+  const changes = new Map<string, StoredObject | undefined>()
+  for (const { put, removed } of sets) {
+    for (const name of removed) changes.set(keyOf(name), undefined)
+    for (const [index, object] of put.entries()) {
+      if (index % cheapSteps === 0) yield
+      changes.set(keyOf(object), object)
+    }
+  }
+  return changes
 }
 
 /** Returns what a copy lacks of a log. `since`: the revision of the copy, or -1. */

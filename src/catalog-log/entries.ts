@@ -1,8 +1,8 @@
 import { Breath } from '../async/breath.ts'
-import { inPieces, type Pieces } from '../async/pieces.ts'
+import { cheapSteps, inPieces, type Pieces } from '../async/pieces.ts'
 import { type Catalog, createCatalog, type Destination, type Source } from '../catalog/catalog.ts'
 import { formatFaults } from '../catalog/fault.ts'
-import { nextCatalog, withVersions } from '../catalog/next-catalog.ts'
+import { makingNext, withVersions } from '../catalog/next-catalog.ts'
 import { parseCatalogData } from '../catalog/parse.ts'
 import { listOf } from '../catalog/plain-data.ts'
 import type { Definition, Definitions } from './definitions.ts'
@@ -55,7 +55,7 @@ export class Entries {
     for (const [key, { object }] of last) if (object === undefined) this.#unusable.delete(key)
     const sources = await this.#patch(parsedSources, 'source', last, breath)
     const destinations = await this.#patch(parsedDestinations, 'destination', last, breath)
-    return nextCatalog(before, { sources, destinations }, version)
+    return inPieces(makingNext(before, { sources, destinations }, version), breath)
   }
 
   async #patch<T>(
@@ -64,10 +64,13 @@ export class Entries {
     last: ReadonlyMap<string, LastOf>,
     breath: Breath,
   ): Promise<ReadonlyMap<string, T | undefined>> {
-    const ofKind = [...last.values()].filter(({ name }) => name.kind === kind)
-    const gone = ofKind.flatMap(({ name, object }) => (object === undefined ? [name.id] : []))
-    const patch = new Map<string, T | undefined>(gone.map((id) => [id, undefined]))
-    const objects = ofKind.flatMap(({ object }) => object ?? [])
+    const patch = new Map<string, T | undefined>()
+    const objects: StoredObject[] = []
+    for (const { name, object } of last.values()) {
+      if (name.kind !== kind) continue
+      if (object === undefined) patch.set(name.id, undefined)
+      else objects.push(object)
+    }
     for (let at = 0; at < objects.length; at += inPiece) {
       for (const [id, entry] of this.#built(parse, objects.slice(at, at + inPiece))) patch.set(id, entry)
       await breath.take()
@@ -147,14 +150,15 @@ type LastOf = { readonly name: ObjectName; readonly object: StoredObject | undef
 /** Returns what change sets make of each entry in the end, by key. `undefined`: it is removed. */
 function* lastOf(sets: readonly ChangeSet[]): Pieces<ReadonlyMap<string, LastOf>> {
   const last = new Map<string, LastOf>()
+  let count = 0
   for (const { put, removed } of sets) {
     for (const name of removed) {
+      if (++count % cheapSteps === 0) yield
       if (isEntry(name)) last.set(keyOf(name), { name, object: undefined })
-      yield
     }
     for (const object of put) {
+      if (++count % cheapSteps === 0) yield
       if (isEntry(object)) last.set(keyOf(object), { name: object, object })
-      yield
     }
   }
   return last

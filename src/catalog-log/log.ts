@@ -9,6 +9,7 @@ import {
   objectKinds,
 } from './names.ts'
 import { type Head, headOf, type RecordSeals, type SignedRecord } from './record.ts'
+import { atOnce, cheapSteps, type Pieces } from '../async/pieces.ts'
 import type { WholeRecord } from '../message/records.ts'
 
 /** An object of the catalog as its topic has it: secrets are sealed. */
@@ -160,6 +161,11 @@ export class CatalogLog {
 
   /** Takes the next record. Returns the change set that the record completes. */
   take(record: WholeRecord): ChangeSet | undefined {
+    return atOnce(this.taking(record))
+  }
+
+  /** Does the same in pieces. The change set takes effect in the last one. */
+  *taking(record: WholeRecord): Pieces<ChangeSet | undefined> {
     this.#next = record.offset + 1
     const read = this.#seals.read(record)
     if (!read.ok) {
@@ -179,38 +185,54 @@ export class CatalogLog {
       return undefined
     }
     const head = headOf(value)
-    return head === undefined ? this.#refuse(record, 'is no head that this version knows') : this.#apply(head)
+    return head === undefined
+      ? this.#refuse(record, 'is no head that this version knows')
+      : yield* this.#apply(head)
   }
 
-  #apply(head: Head): ChangeSet {
+  *#apply(head: Head): Pieces<ChangeSet> {
     const pending = this.#pending
-    this.#pending = []
-    this.#head = head
-    this.#otherKey = undefined
-    // The head comes last.
-    this.#overwritten.delete(headKey)
     const put: StoredObject[] = []
     const removed: ObjectName[] = []
-    for (const { key, value, offset, revision } of pending) {
+    const made: (StoredObject | undefined)[] = []
+    for (const [index, { key, value, offset, revision }] of pending.entries()) {
+      if (index % cheapSteps === 0) yield
       const name = nameOf(key)
       if (name === undefined) continue
-      if ((this.#overwritten.get(key) ?? Infinity) < offset) this.#overwritten.delete(key)
       if (value === null) {
-        if (this.#all.delete(key)) this.#counts[name.kind]--
-        this.#entries.delete(key)
         removed.push(name)
         continue
       }
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only Sluice has the key that signed it
       const definition = value as StoredObject['definition']
       const object = { ...name, version: offset, revision, definition }
-      if (!this.#all.has(key)) this.#counts[name.kind]++
-      this.#all.set(key, object)
-      if (isEntry(object)) this.#entries.set(key, object)
+      made[index] = object
       put.push(object)
     }
+    this.#pending = []
+    this.#head = head
+    this.#otherKey = undefined
+    // The head comes last.
+    this.#overwritten.delete(headKey)
+    for (const [index, { key, offset }] of pending.entries()) this.#set(key, made[index], offset)
     this.#remember(head, put)
     return { head, put, removed }
+  }
+
+  /** `object`: `undefined` deletes it. */
+  #set(key: string, object: StoredObject | undefined, offset: number): void {
+    if ((this.#overwritten.get(key) ?? Infinity) < offset) this.#overwritten.delete(key)
+    if (object === undefined) {
+      const former = this.#all.get(key)
+      if (former === undefined) return
+      this.#counts[former.kind]--
+      this.#all.delete(key)
+      this.#entries.delete(key)
+      return
+    }
+    if (!this.#all.has(key)) this.#counts[object.kind]++
+    this.#all.set(key, object)
+    if (isEntry(object)) this.#entries.set(key, object)
   }
 
   #remember({ changeId, request, revision, atMs }: Head, put: readonly StoredObject[]): void {

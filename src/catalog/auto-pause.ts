@@ -124,14 +124,20 @@ export function withChangedSince(
     const destination = read.destinations.get(id)
     return destination && change(destination)
   })
-  const isAsRead = [...destinations].every(([id, destination]) => destination === read.destinations.get(id))
-  if (earlier.catalog === earlier.read && isAsRead) return read
+  if (earlier.catalog === earlier.read && areAsRead(destinations, read)) return read
   const sources = entriesOf(difference.sources, (id) => read.sources.get(id))
   return nextCatalog(earlier.catalog, { sources, destinations }, read.version)
 }
 
+function areAsRead(destinations: ReadonlyMap<string, Destination | undefined>, read: Catalog): boolean {
+  for (const [id, one] of destinations) if (one !== read.destinations.get(id)) return false
+  return true
+}
+
 function entriesOf<T>(ids: ReadonlySet<string>, entryOf: (id: string) => T): ReadonlyMap<string, T> {
-  return new Map([...ids].map((id) => [id, entryOf(id)]))
+  const entries = new Map<string, T>()
+  for (const id of ids) entries.set(id, entryOf(id))
+  return entries
 }
 
 /**

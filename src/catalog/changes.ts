@@ -1,8 +1,8 @@
 import isEqual from 'fast-deep-equal'
-import { atOnce, type Pieces } from '../async/pieces.ts'
+import type { Pieces } from '../async/pieces.ts'
 import type { Catalog, Destination, Source } from './catalog.ts'
 import { type CatalogList, catalogLists } from './expected.ts'
-import type { CatalogOutline } from './outline.ts'
+import { type CatalogOutline, entryState } from './outline.ts'
 
 /**
  * The difference between two catalogs, for people. `-crm`: the entry was removed. `+crm`: it was added. `crm:
@@ -11,6 +11,8 @@ import type { CatalogOutline } from './outline.ts'
  */
 export type CatalogChanges = { readonly [List in CatalogList]?: readonly string[] }
 
+/** How many entries are compared before the work may pause: far less than a millisecond. */
+const inPiece = 16
 /** The most changes of a list that are named. */
 const maxChanges = 50
 
@@ -23,42 +25,78 @@ type Present = Compared & { readonly catalog: Catalog }
  * there are more than `most` in a list, the last text says how many are left out.
  */
 export function changesBetween(before: Compared, after: Present, most = maxChanges): CatalogChanges {
-  return atOnce(comparing(before, after, most))
-}
-
-/** Does the same as `changesBetween`, in pieces. */
-export function* comparing(before: Compared, after: Present, most = maxChanges): Pieces<CatalogChanges> {
   const changes: { [List in CatalogList]?: readonly string[] } = {}
   for (const list of catalogLists) {
-    const all = yield* comparingLists(list, before, after)
+    const all = differencesIn(list, before, after)
     if (all.length > 0) changes[list] = bounded(all, most)
   }
   return changes
 }
 
-function* comparingLists(list: CatalogList, before: Compared, after: Present): Pieces<readonly string[]> {
+/** The names of what may differ. */
+type Names = { readonly [List in CatalogList]: ReadonlySet<string> }
+
+/** Compares only what is named, in pieces. */
+export function* comparingNamed(before: Catalog, after: Catalog, names: Names): Pieces<CatalogChanges> {
+  const changes: { [List in CatalogList]?: readonly string[] } = {}
+  for (const list of catalogLists) {
+    const found = new Found()
+    let count = 0
+    for (const id of names[list]) {
+      if (++count % inPiece === 0) yield
+      const [was, now] = [before[list].get(id), after[list].get(id)]
+      found.add(id, sideOf(was && entryState(was), was), sideOf(now && entryState(now), now))
+    }
+    const all = found.inOrder()
+    if (all.length > 0) changes[list] = bounded(all, maxChanges)
+  }
+  return changes
+}
+
+type Entry = Destination | Source
+/** An entry before or after. `entry`: `undefined` if only its state is known. */
+type Side = { readonly state: string; readonly entry: Entry | undefined }
+
+function sideOf(state: string | undefined, entry: Entry | undefined): Side | undefined {
+  return state === undefined ? undefined : { state, entry }
+}
+
+/** The differences that were found in a list. */
+class Found {
+  readonly #removed: string[] = []
+  readonly #moved: string[] = []
+  readonly #added: string[] = []
+  readonly #edited: string[] = []
+
+  add(id: string, was: Side | undefined, now: Side | undefined): void {
+    if (now === undefined) {
+      if (was !== undefined) this.#removed.push(`-${id}`)
+      return
+    }
+    if (was === undefined) {
+      this.#added.push(`+${id}`)
+      return
+    }
+    if (was.state !== now.state) this.#moved.push(`${id}: ${was.state} → ${now.state}`)
+    const fields = changedFields(was.entry, now.entry)
+    if (fields.length > 0) this.#edited.push(`${id}: ${fields.join(', ')}`)
+  }
+
+  inOrder(): readonly string[] {
+    return [...this.#removed, ...this.#moved, ...this.#added, ...this.#edited]
+  }
+}
+
+function differencesIn(list: CatalogList, before: Compared, after: Present): readonly string[] {
   const [old, now] = [before.outline[list], after.outline[list]]
-  const oldEntries: ReadonlyMap<string, Destination | Source> | undefined = before.catalog?.[list]
-  const removed: string[] = []
-  const added: string[] = []
-  const moved: string[] = []
-  const edited: string[] = []
-  for (const id of old.keys()) {
-    if (!now.has(id)) removed.push(`-${id}`)
-    yield
-  }
-  for (const [id, state] of now) {
-    const was = old.get(id)
-    if (was === undefined) added.push(`+${id}`)
-    else if (was !== state) moved.push(`${id}: ${was} → ${state}`)
-    yield
-  }
-  for (const [id, entry] of after.catalog[list]) {
-    const fields = changedFields(oldEntries?.get(id), entry)
-    if (fields.length > 0) edited.push(`${id}: ${fields.join(', ')}`)
-    yield
-  }
-  return [...removed, ...moved, ...added, ...edited]
+  const found = new Found()
+  for (const id of new Set([...old.keys(), ...now.keys()]))
+    found.add(
+      id,
+      sideOf(old.get(id), before.catalog?.[list].get(id)),
+      sideOf(now.get(id), after.catalog[list].get(id)),
+    )
+  return found.inOrder()
 }
 
 function bounded(changes: readonly string[], most: number): readonly string[] {
@@ -67,9 +105,9 @@ function bounded(changes: readonly string[], most: number): readonly string[] {
 }
 
 /** Returns the names of the fields whose values differ, as the catalog file has them, without the state. */
-function changedFields(old: Destination | Source | undefined, now: Destination | Source): readonly string[] {
+function changedFields(old: Entry | undefined, now: Entry | undefined): readonly string[] {
   // An entry that an edit doesn't change is the same object.
-  if (old === undefined || old === now) return []
+  if (old === undefined || now === undefined || old === now) return []
   const values: Readonly<Record<string, unknown>> = { ...old }
   const fields = Object.entries(now)
     .filter(([field, value]) => !states.has(field) && !isEqual(values[field], value))

@@ -1,4 +1,5 @@
 import type { Catalog, Destination, DestinationState, Source } from './catalog.ts'
+import { atOnce, cheapSteps, type Pieces } from '../async/pieces.ts'
 import { VersionedMap } from './versioned-map.ts'
 
 /** Entries by id that take the place of those of an earlier catalog. `undefined`: the entry is removed. */
@@ -36,9 +37,14 @@ export function withVersions({ sources, destinations, destinationsBySource, vers
  * catalog: only the lists of destinations of the sources concerned are made anew.
  */
 export function nextCatalog(before: Catalog, patch: CatalogPatch, version: string): Catalog {
-  const sources = VersionedMap.of(before.sources).with(patch.sources)
-  const destinations = VersionedMap.of(before.destinations).with(patch.destinations)
-  const lists = listsOf(before, patch, destinations)
+  return atOnce(makingNext(before, patch, version))
+}
+
+/** Does the same in pieces. */
+export function* makingNext(before: Catalog, patch: CatalogPatch, version: string): Pieces<Catalog> {
+  const sources = yield* VersionedMap.of(before.sources).making(patch.sources)
+  const destinations = yield* VersionedMap.of(before.destinations).making(patch.destinations)
+  const lists = yield* listsOf(before, patch, destinations)
   const catalog = {
     sources,
     destinations,
@@ -123,23 +129,32 @@ export function stateCountsOf(catalog: Catalog): StateCounts {
 }
 
 /** Returns the lists of destinations of the sources that a patch concerns. */
-function listsOf(
+function* listsOf(
   before: Catalog,
   { sources, destinations: changed }: CatalogPatch,
   destinations: Catalog['destinations'],
-): ReadonlyMap<string, readonly Destination[] | undefined> {
+): Pieces<ReadonlyMap<string, readonly Destination[] | undefined>> {
   const lists = new Map<string, readonly Destination[] | undefined>()
   for (const [id, source] of sources) {
     if (source === undefined) lists.set(id, undefined)
     else if (!before.destinationsBySource.has(id)) lists.set(id, connectedTo(id, destinations))
   }
-  const concerned = new Set<string>()
-  for (const [id, now] of changed)
-    for (const source of [...(before.destinations.get(id)?.sources ?? []), ...(now?.sources ?? [])])
-      concerned.add(source)
-  for (const id of concerned) {
+  /** The destinations that change, by the sources that are concerned. */
+  const concerned = new Map<string, string[]>()
+  let count = 0
+  for (const [id, now] of changed) {
+    if (++count % cheapSteps === 0) yield
+    const names = new Set([...(before.destinations.get(id)?.sources ?? []), ...(now?.sources ?? [])])
+    for (const source of names) {
+      const ids = concerned.get(source)
+      if (ids === undefined) concerned.set(source, [id])
+      else ids.push(id)
+    }
+  }
+  for (const [id, ids] of concerned) {
     const list = before.destinationsBySource.get(id)
-    if (list !== undefined && !lists.has(id)) lists.set(id, listWith(list, id, { changed, before }))
+    if (list === undefined || lists.has(id)) continue
+    lists.set(id, yield* listWith(list, id, { ids, changed, before }))
   }
   return lists
 }
@@ -152,15 +167,25 @@ function connectedTo(sourceId: string, destinations: Catalog['destinations']): r
  * Returns the list of a source with changed destinations. They keep their places, and new ones come last. Few
  * changes are looked for one by one: comparing objects is much faster than looking each one up.
  */
-function listWith(
+function* listWith(
   list: readonly Destination[],
   sourceId: string,
-  { changed, before }: { readonly changed: CatalogPatch['destinations']; readonly before: Catalog },
-): readonly Destination[] {
+  {
+    ids,
+    changed,
+    before,
+  }: {
+    readonly ids: readonly string[]
+    readonly changed: CatalogPatch['destinations']
+    readonly before: Catalog
+  },
+): Pieces<readonly Destination[]> {
   /** What takes the place of each destination of the list that changes. */
   const replaced = new Map<Destination, Destination | undefined>()
   const added: Destination[] = []
-  for (const [id, given] of changed) {
+  for (const [index, id] of ids.entries()) {
+    if (index % cheapSteps === cheapSteps - 1) yield
+    const given = changed.get(id)
     const was = before.destinations.get(id)
     const now = given?.sources.includes(sourceId) === true ? given : undefined
     if (was?.sources.includes(sourceId) === true) replaced.set(was, now)
@@ -172,7 +197,7 @@ function listWith(
   const isShorter = [...replaced.values()].includes(undefined)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it has no gaps
   const made = isShorter ? next.filter((one) => one !== undefined) : (next as Destination[])
-  made.push(...added)
+  for (const one of added) made.push(one)
   return made
 }
 

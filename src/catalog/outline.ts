@@ -1,4 +1,4 @@
-import type { Catalog } from './catalog.ts'
+import type { Catalog, Destination, Source } from './catalog.ts'
 import type { CatalogList } from './expected.ts'
 
 /**
@@ -12,7 +12,12 @@ export type CatalogOutline = { readonly version: string } & {
 export function outlineOf({ version, sources, destinations }: Catalog): CatalogOutline {
   return {
     version,
-    sources: new Map([...sources.values()].map(({ id, enabled }) => [id, enabled ? 'on' : 'off'])),
-    destinations: new Map([...destinations.values()].map(({ id, state }) => [id, state])),
+    sources: new Map([...sources.values()].map((source) => [source.id, entryState(source)])),
+    destinations: new Map([...destinations.values()].map((one) => [one.id, entryState(one)])),
   }
+}
+
+export function entryState(entry: Source | Destination): string {
+  if ('state' in entry) return entry.state
+  return entry.enabled ? 'on' : 'off'
 }

@@ -1,3 +1,5 @@
+import { atOnce, cheapSteps, type Pieces } from '../async/pieces.ts'
+
 /** How many values are copied to change one of them. */
 const blockLength = 256
 /** A map that has lost this many keys, and more than half of its keys, is made anew. */
@@ -41,12 +43,19 @@ export class VersionedMap<V> implements ReadonlyMap<string, V> {
 
   /** Returns the next version. `undefined`: the key isn't there any more. */
   with(changes: ReadonlyMap<string, V | undefined>): VersionedMap<V> {
+    return atOnce(this.making(changes))
+  }
+
+  /** Does the same in pieces. */
+  *making(changes: ReadonlyMap<string, V | undefined>): Pieces<VersionedMap<V>> {
     if (changes.size === 0) return this
     const places = this.#places
     const blocks = [...this.#blocks]
     const own = new Map<number, (V | undefined)[]>()
     let { size } = this
+    let count = 0
     for (const [key, value] of changes) {
+      if (++count % cheapSteps === 0) yield
       const place = places.byKey.get(key) ?? (value === undefined ? undefined : newPlace(places, key))
       if (place === undefined) continue
       const [index, at] = [Math.floor(place / blockLength), place % blockLength]

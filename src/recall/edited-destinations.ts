@@ -26,17 +26,14 @@ export function givenAnotherChance(
   now: Destinations,
   ids: Iterable<string> = now.keys(),
 ): readonly string[] {
-  return [...ids].flatMap((id) => {
+  const given: string[] = []
+  for (const id of ids) {
     const [former, destination] = [before.get(id), now.get(id)]
-    if (
-      former === undefined ||
-      destination === undefined ||
-      former === destination ||
-      destination.state !== 'on'
-    )
-      return []
-    return former.state !== 'on' || isOther(former, destination) ? [id] : []
-  })
+    if (former === undefined || destination === undefined || former === destination) continue
+    if (destination.state !== 'on') continue
+    if (former.state !== 'on' || isOther(former, destination)) given.push(id)
+  }
+  return given
 }
 
 /** Returns true if a request to the destination may look different now. A hook less is no difference. */

@@ -1,11 +1,9 @@
 import { Breath } from '../../async/breath.ts'
-import { inPieces } from '../../async/pieces.ts'
-import { type Catalog, createCatalog } from '../../catalog/catalog.ts'
-import { type CatalogChanges, comparing } from '../../catalog/changes.ts'
-import { outlineOf } from '../../catalog/outline.ts'
+import { cheapSteps, inPieces, type Pieces } from '../../async/pieces.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { type CatalogChanges, comparingNamed } from '../../catalog/changes.ts'
 import { pieceMs } from '../../catalog-log/entries.ts'
 import type { ChangeSet } from '../../catalog-log/log.ts'
-import type { ObjectKind, ObjectName } from '../../catalog-log/names.ts'
 
 /**
  * Change sets with more objects than this make several catalogs, one after the other. Each listener does its
@@ -25,29 +23,23 @@ export function firstSets(sets: readonly ChangeSet[], from: number): readonly Ch
 }
 
 /** Compares only what the change sets name. */
-export async function differenceOf(
+export function differenceOf(
   before: Catalog,
   after: Catalog,
   sets: readonly ChangeSet[],
   breath = new Breath(pieceMs),
 ): Promise<CatalogChanges> {
-  const names = sets.flatMap(({ put, removed }) => [...put, ...removed])
-  const only = (catalog: Catalog): Catalog =>
-    createCatalog(
-      entriesOf(names, 'source', catalog.sources),
-      entriesOf(names, 'destination', catalog.destinations),
-      catalog.version,
-    )
-  const [old, now] = [only(before), only(after)]
-  const compared = { outline: outlineOf(old), catalog: old }
-  return inPieces(comparing(compared, { outline: outlineOf(now), catalog: now }), breath)
+  return inPieces(comparingSets(before, after, sets), breath)
 }
 
-function entriesOf<T>(
-  names: readonly ObjectName[],
-  kind: ObjectKind,
-  entries: ReadonlyMap<string, T>,
-): readonly T[] {
-  const ids = new Set(names.filter((name) => name.kind === kind).map(({ id }) => id))
-  return [...ids].flatMap((id) => entries.get(id) ?? [])
+function* comparingSets(before: Catalog, after: Catalog, sets: readonly ChangeSet[]): Pieces<CatalogChanges> {
+  const ids = { source: new Set<string>(), destination: new Set<string>(), token: new Set<string>() }
+  let count = 0
+  for (const { put, removed } of sets)
+    for (const objects of [put, removed])
+      for (const { kind, id } of objects) {
+        if (++count % cheapSteps === 0) yield
+        ids[kind].add(id)
+      }
+  return yield* comparingNamed(before, after, { sources: ids.source, destinations: ids.destination })
 }

@@ -10,7 +10,7 @@ import { Definitions } from '../../catalog-log/definitions.ts'
 import type { CopyPlace } from '../../catalog-log/disk-copy.ts'
 import { Entries, pieceMs } from '../../catalog-log/entries.ts'
 import type { CatalogLog, ChangeSet, StoredObject } from '../../catalog-log/log.ts'
-import { isEntry, nameOf } from '../../catalog-log/names.ts'
+import { isEntry, nameOf, type ObjectName } from '../../catalog-log/names.ts'
 import type { Config } from '../../config/schema.ts'
 import { startTopicTail, type TopicTail } from '../../kafka/read/topic-tail.ts'
 import { messageOf } from '../../kafka/wire/errors.ts'
@@ -260,7 +260,7 @@ export class FollowedTopic {
     while (this.#inbox.length > 0) {
       for (const record of this.#inbox.splice(0)) {
         // After another leader was elected, records may be read again.
-        if (this.#trouble === undefined && record.offset >= this.#log.next) this.#take(record)
+        if (this.#trouble === undefined && record.offset >= this.#log.next) await this.#take(record, breath)
         await breath.take()
       }
     }
@@ -272,8 +272,18 @@ export class FollowedTopic {
     return new Breath(pieceMs, this.#options.pace)
   }
 
-  #take(record: WholeRecord): void {
-    const set = this.#log.take(record)
+  async #take(record: WholeRecord, breath: Breath): Promise<void> {
+    const log = this.#log
+    const work = log.taking(record)
+    let step = work.next()
+    while (step.done !== true) {
+      await breath.take()
+      // Meanwhile, the topic may have been read anew.
+      if (log !== this.#log) return
+      step = work.next()
+    }
+    // Nothing may come between the log and those that note what has changed in it.
+    const set = step.value
     if (set === undefined) return
     // A token is made and revoked at once. The catalog waits for further changes.
     this.#takeTokens(set)
@@ -285,7 +295,8 @@ export class FollowedTopic {
   #takeTokens({ put, removed }: ChangeSet): void {
     for (const { kind, id, definition } of put) if (kind === 'token') this.#tokens.set(id, definition)
     for (const { kind, id } of removed) if (kind === 'token') this.#tokens.delete(id)
-    if ([...put, ...removed].some(({ kind }) => kind === 'token')) this.#tokensNow = undefined
+    const isToken = ({ kind }: ObjectName): boolean => kind === 'token'
+    if (put.some(isToken) || removed.some(isToken)) this.#tokensNow = undefined
   }
 
   #start(next: number, id: string, isOther: boolean): void {

@@ -103,7 +103,7 @@ function troubleKinds(topic: CatalogTopic, compaction: CompactionWatch): readonl
 
 /** Whoever signs in or makes a token changes the topic, but not the catalog. */
 function changesCatalog({ put, removed }: ChangeSet): boolean {
-  return [...put, ...removed].some(isEntry)
+  return put.some(isEntry) || removed.some(isEntry)
 }
 
 function ageOf(writtenMs: number | undefined): number {

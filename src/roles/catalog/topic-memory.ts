@@ -4,8 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { OneAtATime } from '../../async/one-at-a-time.ts'
 import type { Pace } from '../../async/pace.ts'
 import { type CopyPlace, DiskCopy, type ReadCopy } from '../../catalog-log/disk-copy.ts'
-import type { ChangeSet, StoredObject } from '../../catalog-log/log.ts'
-import { keyOf } from '../../catalog-log/names.ts'
+import type { ChangeSet } from '../../catalog-log/log.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../kafka/wire/errors.ts'
@@ -30,8 +29,8 @@ export class TopicMemory {
   readonly #writes = new OneAtATime(() => this.#write())
   readonly #stopping = new AbortController()
   #loaded: (() => LoadedTopic) | undefined
-  #changes = new Map<string, StoredObject | undefined>()
-  /** `#changes` has what has changed since this revision. Infinite: they don't say all. */
+  #sets: ChangeSet[] = []
+  /** `#sets` are the changes since this revision. Infinite: they aren't all. */
   #since = Infinity
   #isWaiting = false
   #hasWarned = false
@@ -69,9 +68,8 @@ export class TopicMemory {
   }
 
   /** Notes a change set that was read. */
-  note({ put, removed }: ChangeSet): void {
-    for (const name of removed) this.#changes.set(keyOf(name), undefined)
-    for (const object of put) this.#changes.set(keyOf(object), object)
+  note(set: ChangeSet): void {
+    this.#sets.push(set)
     this.#writeSoon()
   }
 
@@ -97,15 +95,15 @@ export class TopicMemory {
     const loaded = this.#loaded?.()
     if (loaded === undefined) return
     const { log, topicId } = loaded
-    const changes = this.#changes
+    const sets = this.#sets
     const since = this.#since
-    this.#changes = new Map()
+    this.#sets = []
     // If the writing fails, the next one compares the copy with all that is in force.
     this.#since = Infinity
     await this.#tried(async () => {
       stateFolder(this.#config)
       const revision = log.head?.revision ?? 0
-      await this.#copy.write(log, topicId, { since, changes })
+      await this.#copy.write(log, topicId, { since, sets })
       this.#since = revision
     })
   }

@@ -67,12 +67,10 @@ function wholeOf({ key, value, headers = {} }: WrittenRecord, offset: number): W
   }
 }
 
-const none = { since: Infinity, changes: new Map<string, undefined>() }
+const none = { since: Infinity, sets: [] }
 
 function changesOf(set: ChangeSet | undefined, since: number) {
-  const put = (set?.put ?? []).map((object) => [keyOf(object), object] as const)
-  const removed = (set?.removed ?? []).map((name) => [keyOf(name), undefined] as const)
-  return { since, changes: new Map([...put, ...removed]) }
+  return { since, sets: set === undefined ? [] : [set] }
 }
 
 async function copied(copy: DiskCopy): Promise<{ log: CatalogLog; next: number }> {
