@@ -65,6 +65,10 @@ export type Change = {
   readonly isAllowed?: () => boolean
   /** True: says that the topic is the catalog from now on, also where it has lost what processes know. */
   readonly accepts?: boolean
+  /**
+   * The last change that processes know, if this one takes the place of all of theirs: its number is higher.
+   */
+  readonly after?: number | undefined
 }
 
 /** What a change has made of an object. `version`: `undefined` if the object was removed. */
@@ -353,8 +357,9 @@ export class CatalogDesk {
       if (waiting.accepts === true) {
         lineage ??= randomUUID()
         isAccepted = true
-        // It has to be later than what any process has seen of a log that was longer.
-        revision = Math.max(revision, revisionNow())
+        // It has to be later than what any process has seen of a log that was longer. The present time
+        // doesn't suffice after many changes in a short time, or changes of a process whose clock is ahead.
+        revision = Math.max(revision, revisionNow(), waiting.after ?? 0)
       }
       revision++
       revisions.push(revision)

@@ -167,9 +167,9 @@ export class DiskCopy {
 /** Returns what change sets have made in the end. */
 function* changesIn(sets: readonly Changes[]): Pieces<CopyChanges> {
   const changes = new Map<string, StoredObject | undefined>()
-  for (const { put, removed } of sets) {
-    for (const name of removed) changes.set(keyOf(name), undefined)
-    for (const [index, object] of put.entries()) {
+  for (const set of sets) {
+    for (const name of set.removed) changes.set(keyOf(name), undefined)
+    for (const [index, object] of set.put.entries()) {
       if (index % cheapSteps === 0) yield
       changes.set(keyOf(object), object)
     }

@@ -184,6 +184,29 @@ test('a topic that was made anew stops nothing: processes and restarts go on wit
   )
 })
 
+test('a topic that was made anew is accepted although a clock was ahead, with the number that processes name', async () => {
+  const receiver = await startReceiver()
+  onTestFinished(() => receiver.stop())
+  const scene = await topicScene(receiver.origin)
+  await run(scene, ['catalog', 'import', scene.catalog.path])
+  const inAnHour = Math.floor(Date.now() / 1_000) + 3_600
+  await run(scene, ['catalog', 'accept', '--yes', '--after', String(inAnHour)])
+  const worker = await start({ ...scene.variables, SLUICE_TOPICS_CHECK: 'warn' }, 'worker')
+  await makeAnew(`${scene.prefix}catalog`)
+  await until('the worker says so', () =>
+    worker.log.some(({ msg }) => msg.startsWith('the topic of the catalog is another one')),
+  )
+  // Its number is lower than what the worker has seen, because it is made of the present time.
+  await run(scene, ['catalog', 'import', scene.catalog.path])
+  const command = `sluice catalog accept --after ${inAnHour + 1}`
+  await until('the status says what to do', async () => (await run(scene, ['status'])).includes(command))
+  await run(scene, ['catalog', 'accept', '--yes', '--after', String(inAnHour + 1)])
+  await until('the worker follows the topic again', () =>
+    worker.log.some(({ msg }) => msg === 'the topic of the catalog is followed again'),
+  )
+  expect(await worker.metric('sluice_catalog_refused')).toBe(0)
+})
+
 test('a topic whose records Kafka deletes takes no changes until its cleanup policy is mended', async () => {
   const receiver = await startReceiver()
   onTestFinished(() => receiver.stop())

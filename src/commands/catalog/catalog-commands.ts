@@ -210,19 +210,25 @@ function addAccept(parent: Command, { command, once, screen }: CommandTools): vo
       parent,
     },
   )
+    .option('--after <revision>', 'the last change that a process has seen, as it says', wholeNumber)
     .option(...yesOption)
     .option(...byOption)
     .addHelpText(
       'after',
       `
 Processes that have seen more changes than the topic has go on with what they know, until you restore an export, or
-give this word. What the topic lacks is then given up. See docs/catalog-topic.md.`,
+give this word. What the topic lacks is then given up. A process that says so even afterwards has seen a change with a
+higher number: name this number with --after. See docs/catalog-topic.md.`,
     )
     .action((flags: Flags) =>
       once(flags, async (config, log) =>
         (await import('./restore.ts')).acceptCatalog(
           { config, log, screen },
-          { isSure: flags['yes'] === true, by: textOf(flags['by']) },
+          {
+            after: typeof flags['after'] === 'number' ? flags['after'] : undefined,
+            isSure: flags['yes'] === true,
+            by: textOf(flags['by']),
+          },
         ),
       ),
     )

@@ -126,17 +126,25 @@ async function restore(
   return allowed(await desk.change({ edits, by, note, isDryRun, isRepair, accepts: true }))
 }
 
+export type AcceptOrder = {
+  /** The last change that some process has seen. `undefined`: of this machine. */
+  readonly after: number | undefined
+  /** True if the question is answered already. */
+  readonly isSure: boolean
+  readonly by: string | undefined
+}
+
 /** Says that the topic is the catalog as it is now, after a question. */
 export function acceptCatalog(
   run: CatalogRun & { readonly screen: Screen },
-  { isSure, by = whoIsThis() }: { readonly isSure: boolean; readonly by: string | undefined },
+  { after, isSure, by = whoIsThis() }: AcceptOrder,
 ): Promise<string[]> {
   return atCatalogDesk(run, 'catalog', async (desk) => {
     const log = await desk.look()
     const question = `The topic has ${countsOf(log)}. Is this the catalog from now on? What else there was is given up.`
     if (!isSure && !(await confirms(run.screen, question))) return ['Nothing was changed.']
     const note = `accepted the topic as it is, with ${countsOf(log)}`
-    const answer = allowed(await desk.change({ edits: [], by, note, accepts: true }))
+    const answer = allowed(await desk.change({ edits: [], by, note, accepts: true, after }))
     return [`The topic is the catalog, with ${countsOf(log)}: change ${answer.revision}`]
   })
 }

@@ -295,7 +295,6 @@ export class FollowedTopic {
   #takeTokens({ put, removed }: ChangeSet): void {
     for (const { kind, id, definition } of put) if (kind === 'token') this.#tokens.set(id, definition)
     for (const { kind, id } of removed) if (kind === 'token') this.#tokens.delete(id)
-    const isToken = ({ kind }: ObjectName): boolean => kind === 'token'
     if (put.some(isToken) || removed.some(isToken)) this.#tokensNow = undefined
   }
 
@@ -482,6 +481,10 @@ function overwrittenText(topic: string, keys: readonly string[]): string {
 function quieter(log: CatalogTopicLog): CatalogTopicLog {
   const debug: CatalogTopicLog['debug'] = (fields, message) => log.debug(fields, message)
   return { debug, info: debug, warn: debug, error: debug }
+}
+
+function isToken({ kind }: ObjectName): boolean {
+  return kind === 'token'
 }
 
 function tokensOf(log: CatalogLog): Map<string, StoredObject['definition']> {

@@ -110,8 +110,12 @@ function refuseOther(topic: string, { head }: CatalogLog, known: KnownLog | unde
   const { revision = 0, lineage, isAccepted = false } = head ?? {}
   const isOther = known.lineage !== undefined && lineage !== undefined && known.lineage !== lineage
   if (revision >= known.revision && (!isOther || isAccepted)) return
+  const seen = `The topic ${topic} ends with change ${revision}, and this machine has seen change ${known.revision}${isOther ? ' of another log' : ''}`
+  const after = `\`sluice catalog accept --after ${known.revision}\``
   throw new TopicTroubleError(
-    `The topic ${topic} ends with change ${revision}, and this machine has seen change ${known.revision}${isOther ? ' of another log' : ''}: the topic was made anew, or has lost records. ${whatToDo.slice(0, -1)}${known.ifAnother ?? ''}.`,
+    isAccepted
+      ? `${seen}. The topic was accepted, but as an earlier one, because changes came fast or a clock was ahead: ${after} says that it is right.`
+      : `${seen}: the topic was made anew, or has lost records. ${whatToDo.slice(0, -1)}${known.ifAnother ?? ''}.`,
   )
 }
 

@@ -24,6 +24,7 @@ import { CompactionWatch } from '../catalog/compaction-watch.ts'
 import { refuseInFile } from '../catalog/in-file.ts'
 import type { CatalogTopicLog } from '../catalog/load-topic.ts'
 import { catalogKeys } from '../catalog/keys.ts'
+import { TopicMemory } from '../catalog/topic-memory.ts'
 import { topicNames } from '../start/settings.ts'
 import { auditRecord } from './replay-jobs.ts'
 import { StartError } from '../start/start-error.ts'
@@ -75,9 +76,12 @@ export async function openCatalogDesk(
     look: () => desk.look(),
     async change(change) {
       const problem = change.accepts === true ? undefined : obstacle()
+      // What is accepted has to be later than what this machine has seen.
+      const seen = change.accepts === true ? await new TopicMemory(config, log).place() : undefined
+      const after = Math.max(change.after ?? 0, seen?.revision ?? 0)
       const halt = change.isDryRun === true ? problem : (problem ?? (await compaction.present()))
       if (halt !== undefined) return { ok: false, kind: 'halted', problem: halt }
-      return desk.change(change).catch((error: unknown) => {
+      return desk.change({ ...change, after }).catch((error: unknown) => {
         if (!(error instanceof NotWrittenError)) throw error
         if (error.lacksTopic) throw new StartError(lacksTopic(config))
         throw error.lacksRight ? new StartError(lacksRight(config)) : error

@@ -133,6 +133,16 @@ function restore(desk: CatalogDesk, { edits, isRepair }: RestorePlan) {
   return desk.change({ edits, isRepair, by: 'ann', accepts: true })
 }
 
+test('a log that is accepted ends later than what a process has seen, however fast that came', async () => {
+  const desk = deskOf([])
+  await desk.change({ edits: [source('shop', 'One')], by: 'ann' })
+  const after = (Date.now() + 3_600_000) / 1_000
+  const accepted = await desk.change({ edits: [], by: 'ann', accepts: true, after: Math.floor(after) })
+  expect(accepted).toMatchObject({ ok: true, revision: Math.floor(after) + 1 })
+  const next = await desk.change({ edits: [source('shop', 'Two')], by: 'ann', after: 1 })
+  expect(next).toMatchObject({ ok: true, revision: Math.floor(after) + 2 })
+})
+
 test('a sealed export brings back what was lost, with its secrets, and refuses to overwrite what is newer', async () => {
   const keys = catalogKeys()
   const definitions = new Definitions('test', keys)
