@@ -16,6 +16,8 @@ import { nameOf } from './memory.ts'
 
 /** Changes that come within this time are written together, in milliseconds. */
 const gatherMs = 2_000
+/** A copy that could not be written is tried again after this time, in milliseconds: a full disk gets room. */
+const tryAgainMs = 60_000
 
 /**
  * Keeps the last good copy of the catalog's topic in the state folder. If it can't be kept, the process runs
@@ -28,6 +30,7 @@ export class TopicMemory {
   readonly #copy: DiskCopy
   readonly #writes = new OneAtATime(() => this.#write())
   readonly #stopping = new AbortController()
+  readonly #againMs: number
   #loaded: (() => LoadedTopic) | undefined
   #sets: ChangeSet[] = []
   /** `#sets` are the changes since this revision. Infinite: they aren't all. */
@@ -35,8 +38,9 @@ export class TopicMemory {
   #isWaiting = false
   #hasWarned = false
 
-  constructor(config: Config, log: Pick<CatalogTopicLog, 'warn'>, pace?: Pace) {
+  constructor(config: Config, log: Pick<CatalogTopicLog, 'warn'>, pace?: Pace, againMs = tryAgainMs) {
     this.#config = config
+    this.#againMs = againMs
     this.#log = log
     this.#path = join(stateFolderPath(config).folder, `${nameOf(config)}-copy`)
     const seals = new RecordSeals(topicNames(config).catalog, catalogKeys(config))
@@ -79,11 +83,11 @@ export class TopicMemory {
     return this.#writes.run()
   }
 
-  #writeSoon(): void {
+  #writeSoon(afterMs = gatherMs): void {
     const { signal } = this.#stopping
     if (this.#loaded === undefined || this.#isWaiting || signal.aborted) return
     this.#isWaiting = true
-    void delay(gatherMs, undefined, { signal, ref: false })
+    void delay(afterMs, undefined, { signal, ref: false })
       .catch(() => undefined)
       .then(() => {
         this.#isWaiting = false
@@ -106,6 +110,7 @@ export class TopicMemory {
       await this.#copy.write(log, topicId, { since, sets })
       this.#since = revision
     })
+    if (this.#since === Infinity) this.#writeSoon(this.#againMs)
   }
 
   async #tried<T>(work: () => Promise<T>): Promise<T | undefined> {

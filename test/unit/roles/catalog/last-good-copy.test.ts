@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { Definitions } from '../../../../src/catalog-log/definitions.ts'
@@ -12,6 +12,7 @@ import type { WrittenRecord } from '../../../../src/message/records.ts'
 import { openCatalog, readCatalogOrCopy } from '../../../../src/roles/catalog/open-catalog.ts'
 import { TopicMemory } from '../../../../src/roles/catalog/topic-memory.ts'
 import { createAdminMetrics } from '../../../../src/telemetry/admin-metrics.ts'
+import { until } from '../../../support/until.ts'
 
 /** A Kafka that isn't there. The topic that it had was seen before, and is on the disk. */
 async function machine() {
@@ -96,6 +97,21 @@ test('while Kafka is away, a start uses the last good copy, and says so with the
   const read = await readCatalogOrCopy(config, logger, 'status')
   expect([...(read.catalog?.destinations.keys() ?? [])]).toEqual(['crm'])
   expect(read).toMatchObject({ warnings: [expect.stringContaining('the copy on this machine (r7, ')] })
+})
+
+test('a copy that could not be written, because the disk was full for example, is written later without a change', async () => {
+  const { config, log, lines, logger } = await machine()
+  const inTheWay = join(mkdtempSync(join(tmpdir(), 'sluice-copy-')), 'file')
+  onTestFinished(() => rmSync(dirname(inTheWay), { recursive: true }))
+  writeFileSync(inTheWay, '')
+  const folder = join(inTheWay, 'state')
+  const memory = new TopicMemory({ ...config, state: { ...config.state, folder } }, logger, undefined, 20)
+  memory.begin(() => ({ log, topicId: 'id-1' }))
+  await until('it could not be written', () => lines.length > 0)
+  rmSync(inTheWay)
+  await until('it is written', async () => (await memory.place())?.revision === 7)
+  await memory.stop()
+  expect(lines).toHaveLength(1)
 })
 
 test('a copy that can not be kept is told once, with the way out', async () => {
