@@ -1,3 +1,5 @@
+import { Breath } from '../../async/breath.ts'
+import { inPieces } from '../../async/pieces.ts'
 import { CatalogLog } from '../../catalog-log/log.ts'
 import { catalogReading } from '../../catalog-log/read.ts'
 import { RecordSeals } from '../../catalog-log/record.ts'
@@ -67,8 +69,13 @@ export async function loadTopic(
     const topicId = await askKafka(config, reader.topicId(place)).catch(unreadable)
     const reading = catalogReading(reader, topic)
     const read = async (): Promise<void> => {
+      // A process that delivers reads a topic again that was made anew.
+      const breath = new Breath()
       for await (const { records, next } of reading(0)) {
-        for (const record of records) loaded.take(record)
+        for (const record of records) {
+          await inPieces(loaded.taking(record), breath)
+          await breath.take()
+        }
         loaded.readTo(next)
       }
     }
