@@ -16,7 +16,9 @@ import { nameOf } from './memory.ts'
 
 /** Changes that come within this time are written together, in milliseconds. */
 const gatherMs = 2_000
-/** A copy that could not be written is tried again after this time, in milliseconds: a full disk gets room. */
+/**
+ * A copy that could not be written is tried again after this time, in milliseconds: a full disk gets room.
+ */
 const tryAgainMs = 60_000
 
 /**
