@@ -75,7 +75,7 @@ export function bulkCalls(options: BulkCallsOptions): Pick<AdminCalls, 'change_d
       return atOnce.run(shareOf(token), async () => {
         if (!isInForce()) return noToken
         if (!isPreview) log.info({ deed, by: token.name }, 'the same is to be done to many destinations')
-        return asked(log, carriedOut(request), (answer) => answer)
+        return asked(log, carriedOut(request), (answer) => answer, { withinMs: Infinity })
       })
     },
   }

@@ -79,7 +79,8 @@ export function deskCalls<D extends Pick<OpenedDesk, 'change'>>(
         return problem('conflict', error.message)
       throw error
     })
-    return asked(log, told, (answer) => answer, unansweredText)
+    // A change of many objects takes long, and has limits of its own.
+    return asked(log, told, (answer) => answer, { detail: unansweredText, withinMs: Infinity })
   }
 }
 

@@ -54,7 +54,7 @@ export function contentCalls({
           by: token.name,
           detail: `the last events of source ${id}`,
         } as const
-        const told = await asked(log, desk.tell(deed), () => done({}), notTold)
+        const told = await asked(log, desk.tell(deed), () => done({}), { detail: notTold })
         return told.isProblem ? told : asked(log, read(id, limit), (answer) => answer)
       })
     },

@@ -39,7 +39,7 @@ export function testCall(
     if (catalog().destinations.has(destinationId)) {
       const detail = hookId === undefined ? 'all its URLs' : `its URL ${JSON.stringify(hookId)}`
       const deed = { action: 'destination_tested', destination: destinationId, by, detail } as const
-      const told = await asked(log, desk.tell(deed), () => done({}), notTold)
+      const told = await asked(log, desk.tell(deed), () => done({}), { detail: notTold })
       if (told.isProblem) return told
     }
     // The admin API loads the code that sends requests only for a test.

@@ -47,7 +47,7 @@ export function eventSearchCalls(options: ContentCallsOptions): Pick<AdminCalls,
       return atOnce.run(shareOf(token), async () => {
         if (!isInForce()) return noToken
         const deed = { action: 'content_read', by: token.name, detail: detailOf(given, wanted) } as const
-        const told = await asked(log, desk.tell(deed), () => done({}), notTold)
+        const told = await asked(log, desk.tell(deed), () => done({}), { detail: notTold })
         return told.isProblem ? told : asked(log, search(options, given, wanted), (answer) => answer)
       })
     },

@@ -125,7 +125,7 @@ async function tellSearch(
   const sought = [user && `user ${user}`, value && `value ${value}`].filter(Boolean)
   if (sought.length === 0) return done({})
   const told = desk.tell({ action: 'user_searched', by, detail: sought.join(', ') })
-  return asked(log, told, () => done({}), notTold)
+  return asked(log, told, () => done({}), { detail: notTold })
 }
 
 function showMessage({ catalog }: LogCallsOptions, desk: LogDesk): LogCalls['show_message'] {
@@ -152,7 +152,9 @@ function showContent(
       if (first === undefined) return problem('not_found', unknownMessage)
       const deed = { action: 'content_read', by: token.name, detail: `message ${message}` } as const
       const destination = first.destination === '' ? undefined : first.destination
-      const told = await asked(log, replays.tell({ ...deed, destination }), () => done({}), notTold)
+      const told = await asked(log, replays.tell({ ...deed, destination }), () => done({}), {
+        detail: notTold,
+      })
       if (told.isProblem) return told
       return done(await messageContent({ config, log, catalog: catalog() }, message, records))
     })

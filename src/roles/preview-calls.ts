@@ -78,7 +78,7 @@ export function previewCalls({
         if (!isInForce()) return noToken
         const detail = `a preview on the last events of source ${id}`
         const deed = { action: 'content_read', by: token.name, detail } as const
-        const told = await asked(log, desk.tell(deed), () => done({}), notTold)
+        const told = await asked(log, desk.tell(deed), () => done({}), { detail: notTold })
         return told.isProblem ? told : asked(log, ofSource(id, body), (answer) => answer)
       })
     },

@@ -5,9 +5,11 @@ import { type AdminAnswer, done, noToken, problem } from '../admin/problem.ts'
 import { holdsDestination, isScoped, scopeData, sees, type TokenScope } from '../admin/scope.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { shareOf } from '../admin/tokens.ts'
+import { within } from '../async/within.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Once } from '../catalog-log/desk.ts'
 import { rememberedMs } from '../catalog-log/log.ts'
+import { SilentKafkaError } from '../kafka/wire/errors.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import type { AuditEntry } from '../replay/job.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
@@ -173,7 +175,7 @@ function deeds(desk: ReplayDesk, catalog: () => Catalog, log: Log): Pick<AdminCa
         log,
         desk.create(preview, { perSecond, by: token.name, once }),
         (job) => createdAnswer(token.scope, job),
-        mayBeCreated,
+        { detail: mayBeCreated },
       )
     })
   }
@@ -344,18 +346,27 @@ const mayBeCreated =
   'Kafka did not answer in time, and may have stored the replay: list the replays before you ask again.'
 
 /**
+ * The longest time for which a request waits for Kafka, in milliseconds. A reading that a quota of the
+ * brokers slows down takes longer, and may never end. Its client, or a proxy, would give up without an
+ * answer.
+ */
+const answeredWithinMs = 60_000
+
+/**
  * Waits for the promise `work`, which carries out a request. Returns the answer that `answer` makes of the
- * result. If `work` rejects because Kafka doesn't answer, returns a problem. If it rejects with an error of
- * JavaScript itself, such as a TypeError, throws this error, because it is a bug in Sluice.
+ * result. If `work` rejects because Kafka doesn't answer, or isn't over in time, returns a problem. If it
+ * rejects with an error of JavaScript itself, such as a TypeError, throws this error, because it is a bug in
+ * Sluice.
  */
 export async function asked<T>(
   log: Log,
   work: Promise<T>,
   answer: (value: T) => AdminAnswer,
-  detail = unavailable,
+  { detail = unavailable, withinMs = answeredWithinMs }: { detail?: string; withinMs?: number } = {},
 ): Promise<AdminAnswer> {
   try {
-    return answer(await work)
+    if (await within(withinMs, work)) return answer(await work)
+    throw new SilentKafkaError(`this was not over within ${withinMs / 1_000} s`)
   } catch (error) {
     if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
       throw error

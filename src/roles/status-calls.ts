@@ -113,7 +113,7 @@ function placeOf(cursor: string): Pick<ListQuery, 'after' | 'skip'> | undefined 
     const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     const { after, skip }: { after?: unknown; skip?: unknown } = Object(place)
     if (typeof after === 'string') return { after }
-    return Number.isSafeInteger(skip) ? { skip: Number(skip) } : undefined
+    return Number.isSafeInteger(skip) && Number(skip) >= 0 ? { skip: Number(skip) } : undefined
   } catch {
     return undefined
   }
