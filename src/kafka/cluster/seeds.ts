@@ -39,6 +39,11 @@ const allTriedWithinMs = 750
 
 /** The address that has answered last, by the list of addresses. All clients of the process share it. */
 const answered = new Map<string, string>()
+/**
+ * The addresses that have greeted, and have answered no request since. All clients of the process share them.
+ * A broker or a proxy may greet, and then hang.
+ */
+const onlyGreeted = new Set<string>()
 
 type SeedParts = { readonly connections: Connections; readonly notes: ClientNotes }
 
@@ -49,7 +54,8 @@ type SeedParts = { readonly connections: Connections; readonly notes: ClientNote
  * Sluice from a Kafka that runs.
  *
  * Here, an address counts as reached only when it has answered, and has accepted the login. While an address
- * is silent, the next addresses are tried too. The first that answers is taken.
+ * is silent, the next addresses are tried too. The first that answers is taken. Addresses that have only
+ * greeted come last.
  */
 export function replaceSeeds(pool: SeededPool, builder: ConnectionPoolBuilder, parts: SeedParts): void {
   const seeds = new Seeds(pool, builder, parts)
@@ -117,6 +123,9 @@ class Seeds {
     }
     troubles.reached(address)
     answered.set(addresses.join(), address)
+    onlyGreeted.add(address)
+    for (const { requestQueue } of broker.connectionPool.pool)
+      requestQueue.onFirstAnswer = () => void onlyGreeted.delete(address)
     return broker
   }
 
@@ -166,9 +175,13 @@ function greeted(broker: SeedBroker): SeedBroker {
   return broker
 }
 
-/** Returns the addresses in their order. The address that has answered last comes first. */
+/**
+ * Returns the addresses in their order. The address that has answered last comes first, and those that have
+ * only greeted come last.
+ */
 function inOrder(addresses: readonly string[], first: string | undefined): readonly string[] {
-  return first === undefined ? addresses : [first, ...addresses.filter((address) => address !== first)]
+  const rankOf = (address: string): number => (onlyGreeted.has(address) ? 2 : address === first ? 0 : 1)
+  return addresses.toSorted((one, other) => rankOf(one) - rankOf(other))
 }
 
 /**

@@ -25,6 +25,8 @@ export type RequestQueue = {
    */
   readonly readsFromMs?: number | undefined
   onThrottle?: ((throttle: Throttle) => void) | undefined
+  /** Called with the first answer to a request that doesn't belong to a login. */
+  onFirstAnswer?: (() => void) | undefined
   /** Called when a request had no answer in time. The requests behind it would have none either. */
   onSilence?: ((apiName: string) => void) | undefined
   /**
@@ -65,6 +67,7 @@ type Internals = {
   /** Until this time, by `performance.now`, only one request is in flight. */
   oneAtATimeUntilMs?: number
   onThrottle?: (throttle: Throttle) => void
+  onFirstAnswer?: (() => void) | undefined
   onSilence?: (apiName: string) => void
   greetingTimeoutMs?: number
   withdraw(entry: Entry): boolean
@@ -131,6 +134,10 @@ export function mendRequestQueue(): void {
       if (request !== undefined) {
         const ms = announcedThrottleMs(request.entry, answer.payload)
         if (ms > 0) mute(this, request, ms)
+        if (this.onFirstAnswer !== undefined && !greetings.has(request.entry.apiKey)) {
+          this.onFirstAnswer()
+          this.onFirstAnswer = undefined
+        }
       }
       fulfillRequest.call(this, answer)
     }

@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePorts } from '../../../src/development/free-ports.ts'
+import { startProducer } from '../../../src/kafka/produce/producer.ts'
+import { createTopic, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
+import { startSilentBroker } from '../../support/silent-broker.ts'
 import { type SingleBroker, startSingleBroker } from '../../support/single-broker.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
 import { runToEnd } from '../../support/worker-process.ts'
 
 // Addresses of brokers: those that somebody sets, and those that brokers give themselves.
@@ -45,3 +49,20 @@ test.each([
     expect(performance.now() - startMs).toBeLessThan(20_000)
   },
 )
+
+test('an address that falls silent after its first answer is used no more, while another one works', async () => {
+  const [live = ''] = testKafka()
+  const silent = await startSilentBroker({ upstream: live })
+  onTestFinished(() => silent.stop())
+  const topic = `${randomPrefix()}events`
+  await createTopic(topic, { partitions: 1 })
+  for (const key of ['first', 'second']) {
+    const kafka = workerKafka({ brokers: [silent.address, live] })
+    const producer = await startProducer({ kafka, maxRecordBytes: 10_000 })
+    const record = { topic, partition: 0, key: Buffer.from(key), value: Buffer.from('v'), headers: {} }
+    expect(await producer.produce(record)).toBe('acknowledged')
+    await producer.stop()
+  }
+  expect((await readAll(topic)).map(({ key }) => key)).toEqual(['first', 'second'])
+  expect(silent.accepted).toBe(1)
+})
