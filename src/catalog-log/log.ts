@@ -221,7 +221,8 @@ export class CatalogLog {
 
   /** `object`: `undefined` deletes it. */
   #set(key: string, object: StoredObject | undefined, offset: number): void {
-    if ((this.#overwritten.get(key) ?? Infinity) < offset) this.#overwritten.delete(key)
+    if (this.#overwritten.size > 0 && (this.#overwritten.get(key) ?? Infinity) < offset)
+      this.#overwritten.delete(key)
     if (object === undefined) {
       const former = this.#all.get(key)
       if (former === undefined) return
@@ -230,8 +231,9 @@ export class CatalogLog {
       this.#entries.delete(key)
       return
     }
-    if (!this.#all.has(key)) this.#counts[object.kind]++
+    const { size } = this.#all
     this.#all.set(key, object)
+    if (this.#all.size > size) this.#counts[object.kind]++
     if (isEntry(object)) this.#entries.set(key, object)
   }
 

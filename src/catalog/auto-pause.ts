@@ -120,17 +120,22 @@ export function withChangedSince(
 ): Catalog {
   const difference = earlier && differenceBetween(earlier.read, read)
   if (earlier === undefined || difference === undefined) return withChanged(read, change)
-  const destinations = entriesOf(difference.destinations, (id) => {
+  const changed = (id: string): Destination | undefined => {
     const destination = read.destinations.get(id)
     return destination && change(destination)
-  })
-  if (earlier.catalog === earlier.read && areAsRead(destinations, read)) return read
+  }
+  const isAsRead = (id: string): boolean => {
+    const destination = read.destinations.get(id)
+    return destination === undefined || change(destination) === destination
+  }
+  if (earlier.catalog === earlier.read && holdsForAll(difference.destinations, isAsRead)) return read
+  const destinations = entriesOf(difference.destinations, changed)
   const sources = entriesOf(difference.sources, (id) => read.sources.get(id))
   return nextCatalog(earlier.catalog, { sources, destinations }, read.version)
 }
 
-function areAsRead(destinations: ReadonlyMap<string, Destination | undefined>, read: Catalog): boolean {
-  for (const [id, one] of destinations) if (one !== read.destinations.get(id)) return false
+function holdsForAll(ids: ReadonlySet<string>, holds: (id: string) => boolean): boolean {
+  for (const id of ids) if (!holds(id)) return false
   return true
 }
 

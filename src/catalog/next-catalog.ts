@@ -56,6 +56,8 @@ export function* makingNext(before: Catalog, patch: CatalogPatch, version: strin
     destinations: new Set(patch.destinations.keys()),
   }
   origins.set(catalog, { before: new WeakRef(before), difference })
+  const counts = yield* countingNext(before, catalog, difference.destinations)
+  if (counts !== undefined) counted.set(catalog, counts)
   return catalog
 }
 
@@ -107,24 +109,40 @@ export type StateCounts = Readonly<Record<DestinationState, number>>
 
 const counted = new WeakMap<Catalog, StateCounts>()
 
+/** Counts the states of the next catalog, if those of the present one were counted. */
+function* countingNext(
+  before: Catalog,
+  now: Catalog,
+  ids: ReadonlySet<string>,
+): Pieces<StateCounts | undefined> {
+  const former = counted.get(before)
+  if (former === undefined) return undefined
+  const counts = { ...former }
+  let count = 0
+  for (const id of ids) {
+    if (++count % cheapSteps === 0) yield
+    const [was, is] = [before.destinations.get(id), now.destinations.get(id)]
+    if (was !== undefined) counts[was.state]--
+    if (is !== undefined) counts[is.state]++
+  }
+  return counts
+}
+
 /** Returns how many destinations of a catalog are in each state. */
 export function stateCountsOf(catalog: Catalog): StateCounts {
   const known = counted.get(catalog)
   if (known !== undefined) return known
-  const origin = origins.get(catalog)
-  const before = origin?.before.deref()
-  const former = before && counted.get(before)
-  const counts = { on: 0, off: 0, paused: 0, auto_paused: 0, ...former }
-  if (origin === undefined || before === undefined || former === undefined) {
-    for (const { state } of catalog.destinations.values()) counts[state]++
-  } else {
-    for (const id of origin.difference.destinations) {
-      const [was, is] = [before.destinations.get(id), catalog.destinations.get(id)]
-      if (was !== undefined) counts[was.state]--
-      if (is !== undefined) counts[is.state]++
-    }
-  }
+  const { before, difference } = origins.get(catalog) ?? {}
+  const former = before?.deref()
+  const next = former && difference && atOnce(countingNext(former, catalog, difference.destinations))
+  const counts = next ?? countsOf(catalog)
   counted.set(catalog, counts)
+  return counts
+}
+
+function countsOf({ destinations }: Catalog): StateCounts {
+  const counts = { on: 0, off: 0, paused: 0, auto_paused: 0 }
+  for (const { state } of destinations.values()) counts[state]++
   return counts
 }
 

@@ -28,8 +28,11 @@ export function givenAnotherChance(
 ): readonly string[] {
   const given: string[] = []
   for (const id of ids) {
-    const [former, destination] = [before.get(id), now.get(id)]
-    if (former === undefined || destination === undefined || former === destination) continue
+    const former = before.get(id)
+    // Of a large import, all are new.
+    if (former === undefined) continue
+    const destination = now.get(id)
+    if (destination === undefined || former === destination) continue
     if (destination.state !== 'on') continue
     if (former.state !== 'on' || isOther(former, destination)) given.push(id)
   }
