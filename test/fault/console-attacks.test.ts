@@ -238,7 +238,7 @@ test('a session that somebody has chosen before is not the one that a sign-in be
     'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
   )
   expect(kept).not.toContain('sluice_')
-  await victim.page.context().close()
+  await victim.close()
 })
 
 describe('a customer with a link', () => {

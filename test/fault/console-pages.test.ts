@@ -75,7 +75,7 @@ function urlOf(state: string, path: string): string {
 
 async function open() {
   const shown = await openConsolePage(browser)
-  onTestFinished(() => shown.page.context().close())
+  onTestFinished(shown.close)
   return shown
 }
 

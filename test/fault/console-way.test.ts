@@ -253,7 +253,7 @@ describe.each(windows)('a stranger with a keyboard, in a window that is $look,',
     // The keys of pages that a customer hasn't go nowhere.
     for (const key of ['a', 't', 'c', 'h']) await theirs.keys('g', key)
     await untilShown(customer.page, 'Message order-2')
-    await customer.page.context().close()
+    await customer.close()
   })
 
   test('signs out, and a page that is still open says so', async () => {

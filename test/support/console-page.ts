@@ -11,6 +11,8 @@ export type ConsolePage = {
   readonly axeFaults: () => Promise<readonly string[]>
   /** Returns by how many pixels the page is wider than its window. */
   readonly overflow: () => Promise<number>
+  /** Closes the context. Answers that a test was about to change are let go. */
+  readonly close: () => Promise<void>
 }
 
 /** Opens a page in a browser context of its own, as another person would. */
@@ -42,6 +44,10 @@ export async function openConsolePage(
       return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
     },
     overflow: () => page.evaluate('document.documentElement.scrollWidth - innerWidth'),
+    async close() {
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+      await context.close()
+    },
   }
 }
 
