@@ -123,7 +123,8 @@ async function append(
   for (let index = 0; index < count; index++) {
     const id = destinationOf(index)
     await slots.take(signal)
-    void queues.append(0, id, 'fresh', waitingRecord(index, id)).then(() => slots.end())
+    const source = { topic: 'events', partition: 0, offset: index }
+    void queues.append(source, id, 'fresh', waitingRecord(index, id)).then(() => slots.end())
   }
   for (let slot = 0; slot < mostUnderWay; slot++) await slots.take(signal)
 }

@@ -81,9 +81,7 @@ export class Exits {
     observer.parked(delivery, why, 0)
     const { pending, destinationId, key, body } = delivery
     const record = { key, value: body, headers: stoppedClock(headersOf(delivery), delivery, now()) }
-    void this.#write(delivery, record, () =>
-      queue.append(pending.record.partition, destinationId, queueClass, record),
-    )
+    void this.#write(delivery, record, () => queue.append(pending.record, destinationId, queueClass, record))
   }
 
   deadLetter(delivery: Delivery, reason: DeadReason, detail: string): void {

@@ -18,7 +18,7 @@ import type { WhileAutoPaused } from './paused-or-off.ts'
 import type { RuleLimit } from './rule-time.ts'
 import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
-import type { PropertyHeader } from '../message/record-headers.ts'
+import type { OriginPlace, PropertyHeader } from '../message/record-headers.ts'
 import type { OutboundRecord } from '../message/records.ts'
 
 export type { OutboundRecord } from '../message/records.ts'
@@ -59,14 +59,18 @@ export type WaitingQueue = {
   has(delivery: Queueing): boolean
   /**
    * Returns true if the delivery is in its queue, or was there: a previous owner has queued it, and was
-   * killed before it could commit this. So its record was read again.
+   * killed before it could commit this. So its record was read again. Otherwise, the queue knows from now on
+   * that this owner makes the delivery.
    */
   wasQueued(delivery: Queueing): boolean
   /** Returns true if a previous owner that was killed has queued deliveries that came after this one. */
   isOvertaken(delivery: Queueing): boolean
-  /** Appends a delivery's record. Resolves once Kafka has it, or has refused it as too large. */
+  /**
+   * Appends the record of a delivery that was made from the record `source`. Resolves once Kafka has it, or
+   * has refused it as too large.
+   */
   append(
-    unit: number,
+    source: OriginPlace,
     destinationId: string,
     queueClass: QueueClass,
     record: Pick<OutboundRecord, 'key' | 'value' | 'headers'>,

@@ -139,6 +139,10 @@ export class RecalledRecord implements HeldRecord {
     return this.#record.mayHaveBegun ?? false
   }
 
+  get isReadAgain(): boolean {
+    return this.#record.isReadAgain ?? false
+  }
+
   settle(): void {
     this.#record.settle()
     this.#run.ended()

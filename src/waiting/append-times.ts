@@ -17,6 +17,8 @@ export class AppendTimes {
   /** The offset after the last record of the known part. */
   #end = -1
   readonly #single = new Map<number, number>()
+  /** The offsets of records of which somebody asked when they were appended, and it isn't known. */
+  readonly #unknown = new Set<number>()
 
   /** Adds a record of the end of the log. If records before it are unknown, the known part begins here. */
   add(offset: number, atMs: number): void {
@@ -37,8 +39,7 @@ export class AppendTimes {
     if (this.#end >= 0) this.#end += count
   }
 
-  /** Adds a record before the known part. */
-  addSingle(offset: number, atMs: number): void {
+  #addSingle(offset: number, atMs: number): void {
     if (this.#single.size >= mostSingle) this.#single.clear()
     this.#single.set(offset, atMs)
   }
@@ -54,6 +55,26 @@ export class AppendTimes {
     return offset < this.#end && low > 0 ? this.#times[low - 1] : this.#single.get(offset)
   }
 
+  /** Returns the same as `at`, and remembers the record if the time isn't known. */
+  ask(offset: number): number | undefined {
+    const atMs = this.at(offset)
+    if (atMs === undefined) this.#unknown.add(offset)
+    return atMs
+  }
+
+  /** The offset of a record of which somebody asked in vain. */
+  get unknown(): number | undefined {
+    const [offset] = this.#unknown
+    return offset
+  }
+
+  /** Learns from a part of the log that was read from the offset `from` on. */
+  learn(from: number, records: Iterable<{ readonly offset: number; readonly timestampMs: number }>): void {
+    this.#unknown.delete(from)
+    for (const { offset, timestampMs } of records)
+      if (offset === from || this.#unknown.delete(offset)) this.#addSingle(offset, timestampMs)
+  }
+
   /** Forgets what is needed only for records before `offset`. */
   dropBefore(offset: number): void {
     let passed = 0
@@ -63,6 +84,7 @@ export class AppendTimes {
       this.#times.splice(0, passed)
     }
     for (const single of this.#single.keys()) if (single < offset) this.#single.delete(single)
+    for (const unknown of this.#unknown) if (unknown < offset) this.#unknown.delete(unknown)
   }
 
   #thin(): void {

@@ -28,6 +28,8 @@ export type LoadedMarks = {
   readonly lastDone: number
   /** The highest record that a mark names with the epoch of its leader. */
   readonly lastPlace: PlaceInLog | undefined
+  /** The offsets of the records that are void. */
+  readonly void: ReadonlySet<number>
   /** Yields the offsets from `from` on that are done. */
   doneFrom(from: number): Iterable<number>
   /** Returns how many offsets from `from` to `to` are known to have records that are not done. */
@@ -64,6 +66,7 @@ export async function loadMarks({
   }
   const ownersOf = new Map<number, OwnersMark>()
   const done = new Map<number, Buffer[]>()
+  const voids = new Set<number>()
   const keys: MarkKeys = new Map()
   let lastPlace: PlaceInLog | undefined
   for (const [text, { value, place }] of latest) {
@@ -78,10 +81,21 @@ export async function loadMarks({
     }
     const bits = decodeDone(value)
     if (bits === undefined) continue
+    if (key.kind === 'void') {
+      for (const at of placesOf(bits)) voids.add(key.block * blockSize + at)
+      continue
+    }
     done.set(key.block, [...(done.get(key.block) ?? []), bits])
     if (place !== undefined && place.offset >= (lastPlace?.offset ?? 0)) lastPlace = place
   }
-  return { owners: ownersOf, keys, lastPlace, ...readDone(done), undoneBetween: undoneIn(ownersOf, done) }
+  return {
+    owners: ownersOf,
+    keys,
+    lastPlace,
+    void: voids,
+    ...readDone(done),
+    undoneBetween: undoneIn(ownersOf, done),
+  }
 }
 
 /**

@@ -63,6 +63,9 @@ export class MarkWriter {
   readonly #sealed = new Map<number, ReadonlyMap<string, number>>()
   /** The highest record of each block that this owner has done. */
   readonly #lastDone = new Map<number, PlaceInLog>()
+  /** Which records of a block this owner has found void, as bitmaps. */
+  readonly #voids = new Map<number, Buffer>()
+  readonly #dirtyVoids = new Set<number>()
   /** The number of done records whose marks aren't written. */
   #unwritten = 0
   /** The keys of marks that are void and still there. */
@@ -92,6 +95,18 @@ export class MarkWriter {
     if (leaderEpoch !== undefined && leaderEpoch >= 0 && offset >= (this.#lastDone.get(block)?.offset ?? 0))
       this.#lastDone.set(block, { offset, leaderEpoch })
     this.#unwritten++
+    this.#soon()
+  }
+
+  /** Notes that a record is void, and so done. */
+  voided(offset: number): void {
+    const block = Math.floor(offset / blockSize)
+    let bits = this.#voids.get(block)
+    if (bits === undefined) this.#voids.set(block, (bits = Buffer.alloc(blockSize / 8)))
+    const place = offset % blockSize
+    bits[place >> 3] = (bits[place >> 3] ?? 0) | (1 << (place & 7))
+    this.#dirtyVoids.add(block)
+    this.#dirty.add(block)
     this.#soon()
   }
 
@@ -126,10 +141,10 @@ export class MarkWriter {
     const sealed = [...this.#sealed]
     const settled = this.#unwritten
     const { head } = index
+    const marks: Mark[] = this.#takeVoids()
     this.#dirty.clear()
     this.#sealed.clear()
     this.#unwritten = 0
-    const marks: Mark[] = []
     for (const [block, sequences] of sealed) {
       const runs = index.block(block)?.runs
       // Nobody needs to know whose the records were once all of them are done.
@@ -157,6 +172,18 @@ export class MarkWriter {
     if (this.#dirty.size > 0 || this.#sealed.size > 0) this.#soon()
   }
 
+  /** The marks of void records come first: a void record that only counts as done could hide its message. */
+  #takeVoids(): Mark[] {
+    const { topicId, writer } = this.#options
+    const blocks = [...this.#dirtyVoids]
+    this.#dirtyVoids.clear()
+    return blocks.flatMap((block) => {
+      const bits = this.#voids.get(block)
+      const key: MarkKey = { kind: 'void', topicId, block, writer }
+      return bits === undefined ? [] : [{ key, value: encodeDone(bits), headers: {} }]
+    })
+  }
+
   /**
    * Removes the marks of blocks whose records all lie before the committed offset. The block with the last of
    * these records is kept: its mark names a record by which the next owner knows that the log is the same.
@@ -168,6 +195,7 @@ export class MarkWriter {
       if ((block + 1) * blockSize >= offset) continue
       keys.delete(block)
       this.#lastDone.delete(block)
+      this.#voids.delete(block)
       outdated.push(...texts)
     }
     await this.#remove(outdated)

@@ -7,25 +7,34 @@ import { noCode, type Owners, type QueueClass, queueClasses } from './owners.ts'
 // - `<topic id>/done/<writer>/<block>` says which records of a block are done. Each tenure of a unit has its
 //   own writer. A mark is a fact, so the marks of several writers are added up, and a late mark of an earlier
 //   owner does no harm.
+// - `<topic id>/void/<writer>/<block>` says which of them are done because they are void: another process has
+//   appended them when it wasn't the owner any more (`fences.ts`). Their messages are still to be delivered
+//   from the records from which they were made.
 //
 // The topic id binds the marks to the log. If `waiting` is deleted and created again, its old marks are void.
 
 export type MarkKey =
   | { readonly kind: 'owners'; readonly topicId: string; readonly block: number }
-  | { readonly kind: 'done'; readonly topicId: string; readonly block: number; readonly writer: string }
+  | {
+      readonly kind: 'done' | 'void'
+      readonly topicId: string
+      readonly block: number
+      readonly writer: string
+    }
 
 export function markKeyText(key: MarkKey): string {
   return key.kind === 'owners'
     ? `${key.topicId}/owners/${key.block}`
-    : `${key.topicId}/done/${key.writer}/${key.block}`
+    : `${key.topicId}/${key.kind}/${key.writer}/${key.block}`
 }
 
 export function parseMarkKey(text: string): MarkKey | undefined {
-  const match = /^([^/]*)\/(?:owners|done\/([^/]+))\/(\d{1,15})$/.exec(text)
+  const match = /^([^/]*)\/(?:owners|(done|void)\/([^/]+))\/(\d{1,15})$/.exec(text)
   if (match === null) return undefined
-  const [, topicId = '', writer, block] = match
+  const [, topicId = '', kind, writer, block] = match
   const common = { topicId, block: Number(block) }
-  return writer === undefined ? { kind: 'owners', ...common } : { kind: 'done', writer, ...common }
+  if (writer === undefined) return { kind: 'owners', ...common }
+  return { kind: kind === 'void' ? 'void' : 'done', writer, ...common }
 }
 
 /** Whose the first records of a block are, and the last number that each writer gave to one of them. */
@@ -101,14 +110,14 @@ function isSequence(value: unknown): boolean {
   return Array.isArray(value) && typeof value[0] === 'string' && Number.isInteger(value[1])
 }
 
-/** The version of a done mark. The bitmap of `Block.doneBits` follows it. */
+/** The version of a done mark, and of a void mark. The bitmap of `Block.doneBits` follows it. */
 const doneVersion = 1
 
 export function encodeDone(bits: Buffer): Buffer {
   return Buffer.concat([Buffer.from([doneVersion]), bits])
 }
 
-/** Returns the bitmap of a done mark. Returns `undefined` if the mark can't be read. */
+/** Returns the bitmap of a done or void mark. Returns `undefined` if the mark can't be read. */
 export function decodeDone(value: Buffer): Buffer | undefined {
   return value[0] === doneVersion ? value.subarray(1) : undefined
 }

@@ -1,4 +1,5 @@
 import type { LogPiece } from '../kafka/read/partition-reader.ts'
+import type { WholeRecord } from '../message/records.ts'
 
 /** Consecutive records of one unit's log. `from` is the offset from which they were fetched. */
 export type Piece = LogPiece & { readonly from: number; readonly unit: number; readonly bytes: number }
@@ -53,4 +54,15 @@ export class Pieces {
     this.#pieces.delete(piece)
     this.#bytes -= piece.bytes
   }
+}
+
+/** Returns the record at an offset. `records` are in the order of their offsets. */
+export function recordAt(records: readonly WholeRecord[], offset: number): WholeRecord | undefined {
+  let [low, high] = [0, records.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((records[middle]?.offset ?? Infinity) < offset) low = middle + 1
+    else high = middle
+  }
+  return records[low]?.offset === offset ? records[low] : undefined
 }

@@ -2,6 +2,7 @@ import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { OutboundRecord } from '../message/records.ts'
+import type { OriginPlace } from '../message/record-headers.ts'
 import type { QueuePartition } from './mark-writer.ts'
 import type { Owners, QueueClass } from './owners.ts'
 import type { Pieces } from './pieces.ts'
@@ -14,8 +15,13 @@ export type FoundLog = {
   readonly range: { readonly start: number; readonly end: number }
 }
 
-/** A record to append. Its headers name its destination. */
-export type AppendedRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>
+/**
+ * A record to append. Its headers name its destination. `source` is the record from which its delivery was
+ * made.
+ */
+export type AppendedRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'> & {
+  readonly source?: OriginPlace
+}
 
 /** Takes a record of `waiting` whose turn has come. */
 export type TakeWaiting = (record: HeldRecord, content: RecordContent, queueClass: QueueClass) => void

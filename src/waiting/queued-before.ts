@@ -1,4 +1,5 @@
-import { headerText, type OriginPlace, parseOrigin, type ReceivedHeaders } from '../message/record-headers.ts'
+import type { OriginPlace } from '../message/record-headers.ts'
+import { keyIn, type QueuedMessage, type SourcedMessage } from './queued-message.ts'
 
 /** The most records of one topic and unit that are remembered. A killed owner queues fewer in a second. */
 const most = 8_192
@@ -12,37 +13,36 @@ export type NewMessage = {
 
 /** What was made from the records of one topic. */
 type OfTopic = {
-  /** The ids of the messages by origin and destination, in the order in which they were queued. */
+  /** The ids of the messages by record and destination, in the order in which they were queued. */
   readonly ids: Map<string, string>
   /** The last offset of an origin, by destination. */
   readonly last: Map<string, number>
 }
 
 /**
- * The new messages that other owners of a unit were the last to queue. An owner that is killed may not have
+ * The messages that other owners of a unit were the last to queue. An owner that is killed may not have
  * committed that it queued them. Then the next owner reads them again, and must not queue or send them once
  * more.
  */
 export class QueuedBefore {
   readonly #topics = new Map<string, OfTopic>()
 
-  /** Notes a record of `waiting`, by its headers. */
-  note(headers: ReceivedHeaders): void {
-    const origin = parseOrigin(headerText(headers, 'origin') ?? '')
-    const destinationId = headerText(headers, 'destination-id')
-    const messageId = headerText(headers, 'message-id')
-    if (origin === undefined || destinationId === undefined || messageId === undefined) return
-    const { ids, last } = this.#of(origin.topic)
-    ids.set(keyOf({ destinationId, origin }), messageId)
-    for (const key of ids.keys()) {
-      if (ids.size <= most) break
-      ids.delete(key)
-    }
+  /**
+   * Notes a message. If a replay has asked for it (`isReplayed`), nothing is known about the delivery that
+   * was made from its origin.
+   */
+  note(message: QueuedMessage, isReplayed: boolean): void {
+    const { source, origin, destinationId } = message
+    this.#remember(message, source)
+    if (isReplayed) return
+    if (origin.topic !== source.topic || origin.offset !== source.offset) this.#remember(message, origin)
+    const { last } = this.#of(origin.topic)
     last.set(destinationId, Math.max(origin.offset, last.get(destinationId) ?? -1))
   }
 
-  has(message: NewMessage): boolean {
-    return this.#topics.get(message.origin.topic)?.ids.get(keyOf(message)) === message.messageId
+  has(message: SourcedMessage): boolean {
+    const { source, messageId } = message
+    return this.#topics.get(source.topic)?.ids.get(keyIn(message, source)) === messageId
   }
 
   /** Returns true if a message that came after this one was queued. */
@@ -55,13 +55,18 @@ export class QueuedBefore {
     this.#topics.delete(topic)
   }
 
+  #remember(message: QueuedMessage, place: OriginPlace): void {
+    const { ids } = this.#of(place.topic)
+    ids.set(keyIn(message, place), message.messageId)
+    for (const key of ids.keys()) {
+      if (ids.size <= most) break
+      ids.delete(key)
+    }
+  }
+
   #of(topic: string): OfTopic {
     let found = this.#topics.get(topic)
     if (found === undefined) this.#topics.set(topic, (found = { ids: new Map(), last: new Map() }))
     return found
   }
-}
-
-function keyOf({ destinationId, origin }: Omit<NewMessage, 'messageId'>): string {
-  return `${origin.partition}/${origin.offset} ${destinationId}`
 }

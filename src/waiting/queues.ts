@@ -1,12 +1,14 @@
 import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord } from '../message/held-record.ts'
+import type { OriginPlace } from '../message/record-headers.ts'
 import { lookAt } from './look.ts'
 import { queuedHeader, queuedText } from './marks.ts'
 import type { QueuePartition } from './mark-writer.ts'
 import { Owners, type QueueClass, queueClasses } from './owners.ts'
 import { Pieces } from './pieces.ts'
 import type { NewMessage } from './queued-before.ts'
+import { sourceHeaders } from './queued-message.ts'
 import type { AppendedRecord, QueueLog, TakeWaiting } from './queue-options.ts'
 import { UnitQueue } from './unit-queue.ts'
 
@@ -70,12 +72,14 @@ type Waiting = {
 /** A delivery, with the record from which this member has it, and the record that first had its message. */
 type FromRecord = NewMessage & {
   readonly property: unknown
-  readonly pending: { readonly record: Pick<HeldRecord, 'topic' | 'partition' | 'offset' | 'isReadAgain'> }
+  readonly pending: {
+    readonly record: Pick<HeldRecord, 'topic' | 'partition' | 'offset' | 'isAbandoned' | 'isReadAgain'>
+  }
 }
 
 /**
  * Returns true for a message that was made from its record, and has neither failed nor waited. A value of an
- * audience isn't such a message: after a kill, it has to be sent again.
+ * audience isn't such a message.
  */
 function isNew({ origin, property, pending: { record } }: FromRecord): boolean {
   return property === undefined && origin.topic === record.topic && origin.offset === record.offset
@@ -212,16 +216,19 @@ export class WaitingQueues {
   }
 
   /**
-   * Returns true if an earlier owner of the unit has queued a new message, was killed before it could commit
-   * this, and its successor reads the message again.
+   * Returns true if an earlier owner of the unit has queued a message, was killed before it could commit
+   * this, and its successor reads the record of the message again. After a kill, a value of an audience has
+   * to be sent again in any case.
    */
-  wasQueued(delivery: FromRecord): boolean {
-    const { record } = delivery.pending
+  wasQueued({ destinationId, messageId, property, pending: { record } }: FromRecord): boolean {
     const queue = this.#units.get(record.partition)
-    if (queue === undefined || !isNew(delivery)) return false
-    if (record.isReadAgain === true) return queue.before.has(delivery)
-    // Records come in their order, so none that follows is read again.
-    queue.before.forget(record.topic)
+    if (queue === undefined || record.isAbandoned || record.topic === this.#options.topic) return false
+    const message = { destinationId, messageId, source: record }
+    if (record.isReadAgain !== true) {
+      // Records come in their order, so none that follows is read again.
+      queue.before.forget(record.topic)
+    } else if (property === undefined && queue.before.has(message)) return true
+    queue.begin(message)
     return false
   }
 
@@ -233,21 +240,27 @@ export class WaitingQueues {
   }
 
   /**
-   * Appends a delivery's record to its queue. Resolves once Kafka has it, or has refused it as too large. If
-   * this member has lost the unit meanwhile, the next owner finds the record in the log.
+   * Appends the record of a delivery that was made from the record `source` to its queue. Resolves once Kafka
+   * has it, or has refused it as too large. If this member has lost the unit meanwhile, the next owner finds
+   * the record in the log.
    */
   async append(
-    unit: number,
+    { topic: sourceTopic, partition: unit, offset }: OriginPlace,
     destinationId: string,
     queueClass: QueueClass,
-    record: AppendedRecord,
+    { key, value, headers: own }: AppendedRecord,
   ): Promise<'acknowledged' | 'refused'> {
     const { topic, producer } = this.#options
+    const source = { topic: sourceTopic, partition: unit, offset }
     const queue = this.#units.get(unit)
-    if (queue !== undefined) return queue.append(record, this.#owners.codeOf(destinationId, queueClass))
+    if (queue !== undefined)
+      return queue.append(
+        { key, value, headers: own, source },
+        this.#owners.codeOf(destinationId, queueClass),
+      )
     const queued = queuedText({ writer: '', sequence: 0, queueClass })
-    const headers = { ...record.headers, [queuedHeader]: queued }
-    return producer.produce({ ...record, topic, partition: unit, headers })
+    const headers = { ...own, ...sourceHeaders(own, source), [queuedHeader]: queued }
+    return producer.produce({ key, value, topic, partition: unit, headers })
   }
 
   /** The destinations with a message to pull. */
@@ -381,8 +394,9 @@ export class WaitingQueues {
     return most - left
   }
 
-  /** Writes the marks that are due. */
+  /** Looks once more for what others have appended, and writes the marks that are due. */
   async flush(): Promise<void> {
+    await this.#look(performance.now())
     await Promise.all([...this.#units.values()].map((queue) => queue.flush()))
   }
 

@@ -7,22 +7,27 @@ import { AppendTimes } from './append-times.ts'
 import { blockSize } from './block.ts'
 import { Counts } from './counts.ts'
 import { Drops } from './drops.ts'
+import { Fences } from './fences.ts'
+import { heldWaiting } from './held-waiting.ts'
 import { loadMarks, otherFrom } from './load-marks.ts'
 import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter } from './mark-writer.ts'
+import { OldRecords } from './old-records.ts'
+import type { QueueClass } from './owners.ts'
+import { recordAt } from './pieces.ts'
 import { QueuedBefore } from './queued-before.ts'
+import { queuedMessage, sourceHeaders, type SourcedMessage } from './queued-message.ts'
 import type { AppendedRecord, FoundLog, UnitQueueOptions } from './queue-options.ts'
 import { UnitIndex } from './unit-index.ts'
 
-/** The time after which a failed read or write is tried again, in milliseconds. */
+const tookOver = 'took over the messages that wait for their turn'
+/** A failed read or write is tried again after this time, in milliseconds. */
 const againAfterMs = 1_000
 /**
  * The end of the log is asked for this often, in milliseconds: in the first minute of a tenure, because the
  * previous owner may still append, and later. Appends of this owner need no such look.
  */
 const lookMs = { early: 5_000, late: 30_000, earlyFor: 60_000 }
-/** The age of the oldest record is looked at this often, in milliseconds. */
-const ageEveryMs = 10 * 60_000
 
 /**
  * The queues of all destinations in one unit: a partition of `waiting`, and the index of what it holds. It
@@ -34,6 +39,8 @@ const ageEveryMs = 10 * 60_000
 export class UnitQueue {
   readonly before = new QueuedBefore()
   readonly #options: UnitQueueOptions
+  readonly #fences: Fences
+  readonly #old: OldRecords
   /** Identifies this tenure. */
   readonly #writer = randomBytes(6).toString('base64url')
   readonly #stopping = new AbortController()
@@ -59,14 +66,23 @@ export class UnitQueue {
    * `MarkWriter.sealed`. Without the marks, each further owner would read all from the first of them on.
    */
   readonly #unsealed = new Map<number, ReadonlyMap<string, number>>()
-  /** The offsets of records of which somebody asked when they were appended, and it isn't known. */
-  readonly #untimed = new Set<number>()
+  /** The offsets of the records that an earlier owner has found void. */
+  #void: ReadonlySet<number> = new Set()
+  /** True while a record counts as taken, so that no next owner begins before the last look at the log. */
+  #isHeld = false
+  #isLeaving = false
   #lookAtMs = 0
-  #agedAtMs = -Infinity
   #topicId = ''
 
   constructor(options: UnitQueueOptions) {
     this.#options = options
+    this.#fences = new Fences(options.unit)
+    this.#old = new OldRecords({
+      ...options,
+      mayTake: () => this.mayTake,
+      held: (record) => this.#held(record),
+      signal: this.#stopping.signal,
+    })
   }
 
   get undone(): number {
@@ -75,7 +91,7 @@ export class UnitQueue {
 
   /** True if no record waits, not even for its acknowledgement or its content. */
   get isEmpty(): boolean {
-    return this.#index.untaken === 0 && this.#unacknowledged.isEmpty && this.#wanted.size === 0
+    return this.#index.untaken === 0 && this.#unacknowledged.isEmpty && this.wanted === 0
   }
 
   get indexBytes(): number {
@@ -103,18 +119,12 @@ export class UnitQueue {
    */
   oldestOf(code: number): number | undefined {
     const offset = this.#index.firstOf(code)
-    return offset < 0 ? undefined : this.#timeOf(offset)
+    return offset < 0 ? undefined : this.#times.ask(offset)
   }
 
   /** When the first record that isn't done was appended. `undefined`: not known yet, or all are done. */
   get oldestMs(): number | undefined {
-    return this.#index.undone === 0 ? undefined : this.#timeOf(this.#index.head)
-  }
-
-  #timeOf(offset: number): number | undefined {
-    const atMs = this.#times.at(offset)
-    if (atMs === undefined) this.#untimed.add(offset)
-    return atMs
+    return this.#index.undone === 0 ? undefined : this.#times.ask(this.#index.head)
   }
 
   /** Reads one piece of the log for the times that `oldestOf` didn't know. Rejects if it can't be read. */
@@ -122,14 +132,11 @@ export class UnitQueue {
     const { unit, topic, reader, pieces } = this.#options
     const { signal } = this.#stopping
     this.#times.dropBefore(this.#index.head)
-    for (const offset of this.#untimed) if (offset < this.#index.head) this.#untimed.delete(offset)
-    const [from] = this.#untimed
+    const { unknown: from } = this.#times
     if (from === undefined || signal.aborted) return
     const where = { topic, partition: unit, from, to: this.#index.end, signal }
     const { records } = pieces.find(unit, from) ?? (await reader.piece(where))
-    this.#untimed.delete(from)
-    for (const { offset, timestampMs } of records)
-      if (offset === from || this.#untimed.delete(offset)) this.#times.addSingle(offset, timestampMs)
+    this.#times.learn(from, records)
   }
 
   /** The number of records of a class that wait, and are neither taken nor done. */
@@ -189,6 +196,7 @@ export class UnitQueue {
     // These blocks have their marks.
     this.#unsealed.clear()
     this.#knownEnd = range.end
+    this.#void = isVoid ? new Set() : loaded.void
     await this.#read()
     if (!isVoid)
       for (const offset of loaded.doneFrom(from))
@@ -203,28 +211,38 @@ export class UnitQueue {
       keys: loaded.keys,
       areVoid: !isVoid ? 'no' : differsFrom < Infinity && !found.isForeign ? 'once begun' : 'at once',
     })
+    if (!signal.aborted) partition.lend()
+    this.#isHeld = !signal.aborted
     this.#lookAtMs = performance.now() + lookMs.early
     const { undone, end, head } = index
-    if (undone > 0) {
-      const tookMs = Math.round(performance.now() - startedMs)
-      log.info(
-        { unit, waiting: undone, head, end, tookMs },
-        'took over the messages that wait for their turn',
-      )
-    }
+    const tookMs = Math.round(performance.now() - startedMs)
+    if (undone > 0) log.info({ unit, waiting: undone, head, end, tookMs }, tookOver)
     for (const code of index.codes()) this.#options.onWaiting(code)
   }
 
+  /** Notes that this owner handles a message, which isn't in its queue. */
+  begin(message: SourcedMessage): void {
+    // The next look learns from where on only this owner appends what comes from this topic.
+    if (this.#fences.begin(message, this.#index.end)) this.#lookAtMs = 0
+  }
+
   /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */
-  async append(record: AppendedRecord, code: number): Promise<'acknowledged' | 'refused'> {
+  async append(
+    { key, value, headers: own, source }: AppendedRecord,
+    code: number,
+  ): Promise<'acknowledged' | 'refused'> {
     const { unit, topic, producer, owners } = this.#options
     const sequence = ++this.#sequence
     const queued = queuedText({ writer: this.#writer, sequence, queueClass: owners.classOf(code) })
     this.#unacknowledged.add(code, 1)
-    const headers = { ...record.headers, [queuedHeader]: queued }
-    const produced = await producer.produceAt({ ...record, topic, partition: unit, headers })
-    // The record is indexed before it stops counting as unacknowledged, so that none overtakes it.
-    if (produced !== 'refused') this.#acknowledged(produced.offset, sequence, code)
+    const headers = { ...own, ...sourceHeaders(own, source), [queuedHeader]: queued }
+    const fence = this.#fences.ahead()
+    const produced = await producer.produceAt({ key, value, topic, partition: unit, headers })
+    if (produced !== 'refused') {
+      fence(produced.offset + 1)
+      // The record is indexed before it stops counting as unacknowledged, so that none overtakes it.
+      this.#acknowledged(produced.offset, sequence, code)
+    }
     this.#unacknowledged.add(code, -1)
     return produced === 'refused' ? 'refused' : 'acknowledged'
   }
@@ -267,7 +285,7 @@ export class UnitQueue {
     const { partition } = this.#options
     if (this.#marks === undefined) return
     if (partition.isBegun) partition.moveTo(this.#index.head)
-    if (partition.isLost) this.#returnWanted()
+    if (partition.isLost) this.#leave()
     if (this.#drops.hasOrders) this.#dropOn()
     // Until then, an owner that follows a kill still has to read what the killed owner queued last.
     if (performance.now() - this.#startedMs > lookMs.earlyFor) this.#sealRead()
@@ -276,7 +294,8 @@ export class UnitQueue {
 
   /** True if it is time to look whether somebody else has appended records, or the log has lost some. */
   isLookDue(nowMs: number): boolean {
-    return this.#marks !== undefined && nowMs >= this.#lookAtMs && this.#unacknowledged.isEmpty
+    if (this.#marks === undefined || nowMs < this.#lookAtMs) return false
+    return this.#options.partition.isLost ? this.#isHeld : this.#unacknowledged.isEmpty
   }
 
   /**
@@ -285,28 +304,64 @@ export class UnitQueue {
    */
   beginLook(nowMs: number): (found: FoundLog) => Promise<void> {
     const isEarly = nowMs - this.#startedMs < lookMs.earlyFor
-    this.#lookAtMs = nowMs + (isEarly ? lookMs.early : lookMs.late)
+    this.#lookAtMs = nowMs + (this.#isLeaving ? againAfterMs : isEarly ? lookMs.early : lookMs.late)
     // What this owner appends during the look may not be in the answer.
     const { end } = this.#index
-    return (found) => this.#look(found, end)
+    const fence = this.#fences.ahead()
+    if (this.#marks === undefined) return () => Promise.resolve()
+    return (found) => {
+      if (found.topicId === this.#topicId) fence(found.range.end)
+      return this.#options.partition.isLost ? this.#lookLast(found) : this.#look(found, end)
+    }
   }
 
-  /** Writes the marks that are due, also those that would only save the next owner time. */
+  #letGo(): void {
+    if (this.#isHeld) this.#options.partition.giveBack()
+    this.#isHeld = false
+  }
+
+  /** Returns what this owner can't deliver any more. Then a last look at the log is due. */
+  #leave(): void {
+    this.#returnWanted()
+    // The next owner hasn't waited for a member that the group has removed.
+    if (this.#options.partition.isElsewhere) this.#letGo()
+    if (!this.#isLeaving) this.#lookAtMs = 0
+    this.#isLeaving = true
+  }
+
+  /** Looks for void records, which the next owner couldn't tell from others. */
+  async #lookLast({ topicId, range: { end } }: FoundLog): Promise<void> {
+    if (topicId === this.#topicId) this.#knownEnd = Math.max(this.#knownEnd, end)
+    this.#readOn()
+    await this.#untilRead()
+    await this.#marks?.flush()
+    this.#letGo()
+  }
+
+  async #untilRead(): Promise<void> {
+    while (this.#reading !== undefined) await this.#reading
+  }
+
+  /**
+   * Writes the marks that are due, also those that would only save the next owner time. From then on, the
+   * partition may have another owner.
+   */
   async flush(): Promise<void> {
     this.#returnWanted()
+    await this.#untilRead()
     this.#sealRead()
     const length = this.#index.end % blockSize
     if (length > 0 && this.#index.undone > 0)
       this.#marks?.sealed(Math.floor(this.#index.end / blockSize), new Map(this.#sequences))
     await this.#marks?.flush()
+    this.#letGo()
   }
 
   /** Ends the tenure. */
   async close(): Promise<void> {
-    const flushed = this.flush()
     this.#stopping.abort(new Error('the unit has another owner'))
     this.#options.pieces.dropAll(this.#options.unit)
-    await flushed
+    await this.flush()
     this.#marks?.close()
   }
 
@@ -424,9 +479,23 @@ export class UnitQueue {
       return
     }
     if (writer !== '') this.#sequences.set(writer, sequence)
-    if (writer !== this.#writer && queueClass !== 'backfill') this.before.note(headers)
+    if (writer !== this.#writer && this.#isVoid({ offset, headers }, queueClass)) {
+      this.#add(0, 1)
+      return
+    }
     this.#times.add(offset, timestampMs)
     this.#add(this.#options.owners.codeOf(headerText(headers, 'destination-id') ?? '', queueClass), 1)
+  }
+
+  /** Notes a record of another owner. Returns true if it is void. */
+  #isVoid({ offset, headers }: Pick<WholeRecord, 'offset' | 'headers'>, queueClass: QueueClass): boolean {
+    if (this.#void.has(offset)) return true
+    const message = queuedMessage(headers, queueClass)
+    if (message === undefined) return false
+    const isVoid = this.#fences.isVoid(offset, message)
+    if (isVoid) this.#marks?.voided(offset)
+    else this.before.note(message, queueClass === 'backfill')
+    return isVoid
   }
 
   async #look({ topicId, range: { start, end } }: FoundLog, knownEnd: number): Promise<void> {
@@ -440,53 +509,13 @@ export class UnitQueue {
         this.#options.partition.isOtherLog({ at, from: this.#index.end, reason })
         return
       }
-      this.#dropBefore(start)
-      await this.#expireOld()
+      this.#old.forget(this.#index, start)
+      await this.#old.expire(this.#index)
       this.#knownEnd = Math.max(this.#knownEnd, end)
       this.#readOn()
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error, unit }, 'the oldest messages of a queue can not be read')
     }
-  }
-
-  /** Takes the records out that have waited for too long, before Kafka deletes them. */
-  async #expireOld(): Promise<void> {
-    const { unit, topic, reader, maxAgeMs, expire, owners, partition } = this.#options
-    const nowMs = performance.now()
-    if (nowMs - this.#agedAtMs < ageEveryMs || !this.mayTake) return
-    const latestMs = Date.now() - maxAgeMs()
-    for (let from = this.#index.head; from < this.#index.end && this.mayTake;) {
-      const where = { topic, partition: unit, signal: this.#stopping.signal }
-      const { records, next } = await reader.piece({ ...where, from, to: this.#index.end })
-      for (const record of records) {
-        if (record.timestampMs > latestMs || !this.mayTake) {
-          this.#agedAtMs = nowMs
-          return
-        }
-        const code = this.#index.takeAt(record.offset)
-        if (code < 0) continue
-        partition.lend()
-        expire(this.#held(record), record, owners.classOf(code))
-      }
-      from = Math.max(next, from + 1)
-    }
-    this.#agedAtMs = nowMs
-  }
-
-  /** Forgets the records that Kafka has deleted. */
-  #dropBefore(start: number): void {
-    let lost = 0
-    for (let offset = this.#index.head; offset < Math.min(start, this.#index.end); offset++) {
-      if (this.#index.isDone(offset) || !this.#index.finishWaiting(offset)) continue
-      lost++
-    }
-    if (lost === 0) return
-    const { unit, onLost, log } = this.#options
-    log.error(
-      { unit, lost, start },
-      'Kafka has deleted messages that waited for their turn: see retention.ms',
-    )
-    onLost(lost)
   }
 
   /** Reads the content of the wanted records, in the order of their offsets. */
@@ -534,26 +563,12 @@ export class UnitQueue {
     else give(this.#held(found), found, owners.classOf(code))
   }
 
-  #held({ offset, timestampMs, leaderEpoch }: WholeRecord): HeldRecord {
-    const { partition, topic, unit } = this.#options
-    return {
-      topic,
-      partition: unit,
-      offset,
-      timestampMs,
-      isLate: false,
-      get isAbandoned() {
-        return partition.isLost
-      },
-      get isElsewhere() {
-        return partition.isElsewhere
-      },
-      get mayHaveBegun() {
-        return offset < partition.begunBelow
-      },
+  #held(record: WholeRecord): HeldRecord {
+    const { offset, leaderEpoch } = record
+    return heldWaiting(this.#options, record, {
       settle: () => this.#settle(offset, leaderEpoch),
       giveBack: () => this.#return(offset),
-    }
+    })
   }
 
   #settle(offset: number, leaderEpoch: number | undefined): void {
@@ -581,15 +596,4 @@ export class UnitQueue {
     this.#wanted.delete(offset)
     this.#wantedOf.add(code, -1)
   }
-}
-
-/** Returns the record at an offset. `records` are in the order of their offsets. */
-function recordAt(records: readonly WholeRecord[], offset: number): WholeRecord | undefined {
-  let [low, high] = [0, records.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((records[middle]?.offset ?? Infinity) < offset) low = middle + 1
-    else high = middle
-  }
-  return records[low]?.offset === offset ? records[low] : undefined
 }

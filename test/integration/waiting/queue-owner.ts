@@ -24,9 +24,18 @@ export type Owner = {
   readonly truncatedAt: number[]
   /** The offsets from which on the log was found to have other records at the beginning of the tenure. */
   readonly otherFrom: number[]
-  /** The number of records that are taken and whose end isn't written. */
+  /**
+   * The number of records that are taken and whose end isn't written. Until the last look at the log, the
+   * queue itself counts as one.
+   */
   lent(): number
   append(destinationId: string, id: string, queueClass?: QueueClass): Promise<unknown>
+  /** Appends a new message of `a`, which is made from the record of `events` at an offset. */
+  appendNew(offset: number): Promise<unknown>
+  /** Begins such a message. */
+  begin(offset: number): void
+  /** Loses the unit to another member. */
+  lose(): void
   /** Takes a message of a destination, and returns its id. */
   next(destinationId: string, queueClass?: QueueClass): Promise<string>
   /** Takes messages of a destination until none waits, and settles them. Returns their ids. */
@@ -39,6 +48,8 @@ export type OwnerSettings = {
   readonly maxAgeMs?: number
   readonly unit?: number
   readonly log?: UnitQueueOptions['log']
+  /** Called with the queue before its log is read. */
+  readonly beforeLoad?: (queue: UnitQueue) => void
 }
 
 /** Creates the topics `waiting` and `waiting-marks` of a new installation. */
@@ -54,12 +65,18 @@ export async function createQueueTopics(partitions = 1): Promise<QueueTopics> {
 export function partitionOf(
   found: Partial<QueuePartition['found']>,
   calls: Pick<QueuePartition, 'lend' | 'giveBack' | 'isOtherFrom' | 'isOtherLog'>,
-): QueuePartition {
+): QueuePartition & { lose(): void } {
   let committedOffset = 0
+  let isLost = false
   return {
     found: { offset: -1, isForeign: false, topicId: undefined, otherFrom: Infinity, ...found },
-    isBegun: true,
-    isLost: false,
+    get isBegun() {
+      return !isLost
+    },
+    get isLost() {
+      return isLost
+    },
+    lose: () => void (isLost = true),
     isElsewhere: false,
     begunBelow: 0,
     get committedOffset() {
@@ -75,7 +92,7 @@ export async function openOwner(
   { reader, producer }: Pick<UnitQueueOptions, 'reader' | 'producer'>,
   of: QueueTopics,
   found: Partial<QueuePartition['found']> = {},
-  { maxAgeMs = Infinity, unit = 0, log = quietLog }: OwnerSettings = {},
+  { maxAgeMs = Infinity, unit = 0, log = quietLog, beforeLoad }: OwnerSettings = {},
 ): Promise<Owner> {
   let lent = 0
   const taken: Owner['taken'][number][] = []
@@ -107,12 +124,15 @@ export async function openOwner(
     onLost: (count) => lost.push(count),
     log,
   })
+  beforeLoad?.(queue)
   await queue.load()
   async function next(destinationId: string, queueClass: QueueClass = 'fresh'): Promise<string> {
     const before = taken.length
     expect(queue.pull(owners.codeOf(destinationId, queueClass), 1)).toBe(1)
     return (await until('it is read', () => taken[before])).id
   }
+  const append = (id: string, headers: Record<string, string>, code: number) =>
+    queue.append({ key: null, value: Buffer.from(id), headers }, code)
   return {
     queue,
     owners,
@@ -125,14 +145,10 @@ export async function openOwner(
     lent: () => lent,
     next,
     append: (destinationId, id, queueClass = 'fresh') =>
-      queue.append(
-        {
-          key: null,
-          value: Buffer.from(id),
-          headers: { 'destination-id': destinationId },
-        },
-        owners.codeOf(destinationId, queueClass),
-      ),
+      append(id, { 'destination-id': destinationId }, owners.codeOf(destinationId, queueClass)),
+    appendNew: (offset) => append(`m${offset}`, newHeaders(offset, unit), owners.codeOf('a', 'fresh')),
+    begin: (offset) => queue.begin(newMessage(offset, unit)),
+    lose: () => partition.lose(),
     async drain(destinationId, queueClass = 'fresh') {
       const ids: string[] = []
       while (queue.untakenOf(owners.codeOf(destinationId, queueClass)) > 0) {
@@ -142,4 +158,14 @@ export async function openOwner(
       return ids
     },
   }
+}
+
+/** The message that is made for `a` from the record of `events` at an offset. */
+export function newMessage(offset: number, unit = 0) {
+  const source = { topic: 'events', partition: unit, offset }
+  return { destinationId: 'a', messageId: `m${offset}`, source }
+}
+
+function newHeaders(offset: number, unit: number): Record<string, string> {
+  return { 'destination-id': 'a', 'message-id': `m${offset}`, origin: `events/${unit}/${offset}` }
 }

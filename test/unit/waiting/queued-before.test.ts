@@ -4,21 +4,14 @@ import { QueuedBefore } from '../../../src/waiting/queued-before.ts'
 const message = (
   offset: number,
   { messageId = `m${offset}`, destinationId = 'a', topic = 'events' } = {},
-) => ({
-  destinationId,
-  messageId,
-  origin: { topic, partition: 3, offset },
-})
+) => {
+  const origin = { topic, partition: 3, offset }
+  return { destinationId, messageId, origin, source: origin }
+}
 
-const headers = (offset: number, topic = 'events') => ({
-  origin: `${topic}/3/${offset}`,
-  'destination-id': 'a',
-  'message-id': `m${offset}`,
-})
-
-test('a message is known by its destination, its origin and its id', () => {
+test('a message is known by its destination, its record and its id', () => {
   const before = new QueuedBefore()
-  before.note(headers(5))
+  before.note(message(5), false)
   expect(before.has(message(5))).toBe(true)
   expect(before.has(message(6))).toBe(false)
   expect(before.has(message(5, { destinationId: 'b' }))).toBe(false)
@@ -27,10 +20,28 @@ test('a message is known by its destination, its origin and its id', () => {
   expect(before.has(message(5, { messageId: 'other' }))).toBe(false)
 })
 
+test('a message that was queued from a retry topic is known by its retry and by its origin', () => {
+  const before = new QueuedBefore()
+  const source = { topic: 'retry.1m', partition: 3, offset: 2 }
+  before.note({ ...message(5), source }, false)
+  expect(before.has({ ...message(5), source })).toBe(true)
+  expect(before.has({ ...message(5), source: { ...source, offset: 1 } })).toBe(false)
+  expect(before.has(message(5))).toBe(true)
+})
+
+test('a message that a replay has queued is not the delivery that was made from its origin', () => {
+  const before = new QueuedBefore()
+  const source = { topic: 'replays', partition: 3, offset: 2 }
+  before.note({ ...message(5), source }, true)
+  expect(before.has({ ...message(5), source })).toBe(true)
+  expect(before.has(message(5))).toBe(false)
+  expect(before.hasLater(message(3))).toBe(false)
+})
+
 test('a message that was read before a queued one of its destination is overtaken by it', () => {
   const before = new QueuedBefore()
-  before.note(headers(5))
-  before.note(headers(4))
+  before.note(message(5), false)
+  before.note(message(4), false)
   expect(before.hasLater(message(3))).toBe(true)
   expect(before.hasLater(message(5))).toBe(false)
   expect(before.hasLater(message(3, { destinationId: 'b' }))).toBe(false)
@@ -39,19 +50,17 @@ test('a message that was read before a queued one of its destination is overtake
 
 test('what is forgotten of one topic stays known of the others', () => {
   const before = new QueuedBefore()
-  before.note(headers(5))
-  before.note(headers(5, 'deletions'))
+  before.note(message(5), false)
+  before.note(message(5, { topic: 'deletions' }), false)
   before.forget('events')
   expect(before.has(message(5))).toBe(false)
   expect(before.hasLater(message(3))).toBe(false)
   expect(before.has(message(5, { topic: 'deletions' }))).toBe(true)
 })
 
-test('records without readable headers are passed over, and only the last 8,192 are remembered', () => {
+test('only the last 8,192 are remembered', () => {
   const before = new QueuedBefore()
-  before.note({})
-  before.note({ ...headers(1), origin: 'nonsense' })
-  for (let offset = 0; offset < 8_193; offset++) before.note(headers(offset))
+  for (let offset = 0; offset <= 8_192; offset++) before.note(message(offset), false)
   expect(before.has(message(0))).toBe(false)
   expect(before.has(message(1))).toBe(true)
   expect(before.has(message(8_192))).toBe(true)

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type RecordProducer, startProducer } from '../../../src/kafka/produce/producer.ts'
+import { createPartitionReader, type PartitionReader } from '../../../src/kafka/read/partition-reader.ts'
+import { lookAt } from '../../../src/waiting/look.ts'
+import type { UnitQueue } from '../../../src/waiting/unit-queue.ts'
+import { until } from '../../support/until.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
+import { createQueueTopics, newMessage, type Owner, openOwner, type QueueTopics } from './queue-owner.ts'
+
+/** A zombie was suspended, has lost its unit, and appends what another owner has too. */
+
+let producer: RecordProducer
+let reader: PartitionReader
+const open: UnitQueue[] = []
+
+beforeAll(async () => {
+  const kafka = workerKafka()
+  producer = await startProducer({ kafka, maxRecordBytes: 100_000, onStalled() {} })
+  reader = createPartitionReader(kafka, { keepsOpen: true })
+})
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((queue) => queue.close()))
+})
+
+afterAll(async () => {
+  await producer?.stop()
+  await reader?.stop()
+})
+
+async function own(of: QueueTopics): Promise<Owner> {
+  const owner = await openOwner({ reader, producer }, of)
+  open.push(owner.queue)
+  return owner
+}
+
+/** Looks at the log, as all members do, until something holds. */
+async function look({ topic }: QueueTopics, { queue }: Owner, holds: () => boolean): Promise<void> {
+  await until('it has looked', async () => {
+    queue.tick()
+    const nowMs = performance.now()
+    if (queue.isLookDue(nowMs)) await lookAt(new Map([[0, queue]]), { reader, topic, nowMs })
+    return holds()
+  })
+}
+
+test('what a zombie appends when the next owner has begun its topic is void, also for later owners', async () => {
+  const of = await createQueueTopics()
+  const zombie = await own(of)
+  await zombie.appendNew(1)
+  const second = await own(of)
+  expect(second.queue.before.has(newMessage(1))).toBe(true)
+  second.begin(2)
+  await second.appendNew(2)
+  await Promise.all([zombie.appendNew(2), zombie.appendNew(3)])
+  await second.append('b', 'b1')
+  await until('it knows all', () => second.queue.undone === 3)
+  expect(await second.drain('a')).toEqual(['m1', 'm2'])
+  await second.queue.flush()
+  const third = await own(of)
+  expect(third.queue.undone).toBe(1)
+  // The second owner has this message, so it isn't in the queue.
+  expect(third.queue.before.has(newMessage(3))).toBe(false)
+})
+
+test('before the next owner knows the fence, what it has begun is void, and nothing else', async () => {
+  const of = await createQueueTopics()
+  const zombie = await own(of)
+  const second = await own(of)
+  second.begin(1)
+  await Promise.all([zombie.appendNew(1), zombie.appendNew(2)])
+  await look(of, second, () => second.queue.undone > 0)
+  expect(await second.drain('a')).toEqual(['m2'])
+  expect(second.queue.before.has(newMessage(1))).toBe(false)
+  expect(second.queue.before.has(newMessage(2))).toBe(true)
+})
+
+test('an append of a former owner counts until the next owner has begun its topic', async () => {
+  const of = await createQueueTopics()
+  const first = await own(of)
+  const second = await own(of)
+  second.queue.begin({ ...newMessage(1), source: { topic: 'deletions', partition: 0, offset: 1 } })
+  await look(of, second, () => !second.queue.isLookDue(performance.now()))
+  await first.appendNew(1)
+  await second.append('b', 'b1')
+  await until('it knows both', () => second.queue.undone === 2)
+  expect(await second.drain('a')).toEqual(['m1'])
+})
+
+test('an owner that loses its unit looks for void records first, and the next one waits for this', async () => {
+  const of = await createQueueTopics()
+  const zombie = await own(of)
+  const second = await own(of)
+  second.begin(1)
+  await second.appendNew(1)
+  await zombie.appendNew(1)
+  second.lose()
+  expect(second.lent()).toBe(1)
+  await look(of, second, () => second.lent() === 0)
+  const third = await own(of)
+  expect(await third.drain('a')).toEqual(['m1'])
+})
+
+test('an owner that stops waits for what it reads of the log', async () => {
+  const of = await createQueueTopics()
+  const zombie = await own(of)
+  const second = await own(of)
+  second.begin(1)
+  await second.appendNew(1)
+  await zombie.appendNew(1)
+  await lookAt(new Map([[0, second.queue]]), { reader, topic: of.topic, nowMs: performance.now() })
+  await second.queue.flush()
+  expect(second.lent()).toBe(0)
+  const third = await own(of)
+  expect(await third.drain('a')).toEqual(['m1'])
+})
