@@ -130,7 +130,7 @@ function unexpected(): never {
 function partitionDouble(): QueuePartition {
   let committedOffset = 0
   return {
-    found: { offset: -1, isForeign: false, topicId: undefined, otherFrom: Infinity },
+    found: { offset: -1, isForeign: false, topicId: undefined, epoch: 0, otherFrom: Infinity },
     isBegun: true,
     isLost: false,
     isElsewhere: false,

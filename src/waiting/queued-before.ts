@@ -1,5 +1,5 @@
 import type { OriginPlace } from '../message/record-headers.ts'
-import { keyIn, type QueuedMessage, type SourcedMessage } from './queued-message.ts'
+import type { QueuedMessage, SourcedMessage } from './queued-message.ts'
 
 /** The most records of one topic and unit that are remembered. A killed owner queues fewer in a second. */
 const most = 8_192
@@ -27,12 +27,9 @@ type OfTopic = {
 export class QueuedBefore {
   readonly #topics = new Map<string, OfTopic>()
 
-  /**
-   * Notes a message. If a replay has asked for it (`isReplayed`), nothing is known about the delivery that
-   * was made from its origin.
-   */
-  note(message: QueuedMessage, isReplayed: boolean): void {
-    const { source, origin, destinationId } = message
+  /** Notes a message. If it is replayed, its origin may have another delivery, of which this says nothing. */
+  note(message: QueuedMessage): void {
+    const { source, origin, destinationId, isReplayed } = message
     this.#remember(message, source)
     if (isReplayed) return
     if (origin.topic !== source.topic || origin.offset !== source.offset) this.#remember(message, origin)
@@ -69,4 +66,8 @@ export class QueuedBefore {
     if (found === undefined) this.#topics.set(topic, (found = { ids: new Map(), last: new Map() }))
     return found
   }
+}
+
+function keyIn({ destinationId }: Pick<SourcedMessage, 'destinationId'>, place: OriginPlace): string {
+  return `${place.partition}/${place.offset} ${destinationId}`
 }

@@ -12,6 +12,8 @@ export type SourcedMessage = {
 export type QueuedMessage = SourcedMessage & {
   /** The record that first contained the message. */
   readonly origin: OriginPlace
+  /** True if a replay has asked for the message. */
+  readonly isReplayed: boolean
 }
 
 /** The header of a record of `waiting` that names its source, if the source isn't its origin. */
@@ -40,10 +42,5 @@ export function queuedMessage(headers: ReceivedHeaders, queueClass: QueueClass):
   const source = from === undefined ? made : parseOrigin(from)
   if (origin === undefined || source === undefined || destinationId === undefined || messageId === undefined)
     return undefined
-  return { destinationId, messageId, origin, source }
-}
-
-/** Returns a text by which messages of one topic are told apart. */
-export function keyIn({ destinationId }: Pick<SourcedMessage, 'destinationId'>, place: OriginPlace): string {
-  return `${place.partition}/${place.offset} ${destinationId}`
+  return { destinationId, messageId, origin, source, isReplayed: queueClass === 'backfill' }
 }

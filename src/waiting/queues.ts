@@ -228,7 +228,7 @@ export class WaitingQueues {
       // Records come in their order, so none that follows is read again.
       queue.before.forget(record.topic)
     } else if (property === undefined && queue.before.has(message)) return true
-    queue.begin(message)
+    queue.begin(record.topic)
     return false
   }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HeldRecord } from '../message/held-record.ts'
 import { headerText } from '../message/record-headers.ts'
@@ -13,11 +12,11 @@ import { loadMarks, otherFrom } from './load-marks.ts'
 import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter } from './mark-writer.ts'
 import { OldRecords } from './old-records.ts'
-import type { QueueClass } from './owners.ts'
 import { recordAt } from './pieces.ts'
 import { QueuedBefore } from './queued-before.ts'
-import { queuedMessage, sourceHeaders, type SourcedMessage } from './queued-message.ts'
+import { type QueuedMessage, queuedMessage, sourceHeaders } from './queued-message.ts'
 import type { AppendedRecord, FoundLog, UnitQueueOptions } from './queue-options.ts'
+import { type Tenure, tenureOf, writerOf } from './tenure.ts'
 import { UnitIndex } from './unit-index.ts'
 
 const tookOver = 'took over the messages that wait for their turn'
@@ -42,7 +41,7 @@ export class UnitQueue {
   readonly #fences: Fences
   readonly #old: OldRecords
   /** Identifies this tenure. */
-  readonly #writer = randomBytes(6).toString('base64url')
+  readonly #writer: string
   readonly #stopping = new AbortController()
   readonly #startedMs = performance.now()
   #index = new UnitIndex(0)
@@ -76,7 +75,9 @@ export class UnitQueue {
 
   constructor(options: UnitQueueOptions) {
     this.#options = options
-    this.#fences = new Fences(options.unit)
+    const tenure = { epoch: options.partition.found.epoch + 1, sinceMs: Date.now() }
+    this.#writer = writerOf(tenure)
+    this.#fences = new Fences(options.unit, tenure)
     this.#old = new OldRecords({
       ...options,
       mayTake: () => this.mayTake,
@@ -220,10 +221,10 @@ export class UnitQueue {
     for (const code of index.codes()) this.#options.onWaiting(code)
   }
 
-  /** Notes that this owner handles a message, which isn't in its queue. */
-  begin(message: SourcedMessage): void {
-    // The next look learns from where on only this owner appends what comes from this topic.
-    if (this.#fences.begin(message, this.#index.end)) this.#lookAtMs = 0
+  /** Notes that this owner has begun a topic of the unit. */
+  begin(topic: string): void {
+    // The next look learns the fence of the topic.
+    if (this.#fences.begin(topic)) this.#lookAtMs = 0
   }
 
   /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */
@@ -479,7 +480,8 @@ export class UnitQueue {
       return
     }
     if (writer !== '') this.#sequences.set(writer, sequence)
-    if (writer !== this.#writer && this.#isVoid({ offset, headers }, queueClass)) {
+    const message = writer === this.#writer ? undefined : queuedMessage(headers, queueClass)
+    if (message !== undefined && this.#isVoid(offset, message, tenureOf(writer))) {
       this.#add(0, 1)
       return
     }
@@ -488,13 +490,11 @@ export class UnitQueue {
   }
 
   /** Notes a record of another owner. Returns true if it is void. */
-  #isVoid({ offset, headers }: Pick<WholeRecord, 'offset' | 'headers'>, queueClass: QueueClass): boolean {
+  #isVoid(offset: number, message: QueuedMessage, by: Tenure | undefined): boolean {
     if (this.#void.has(offset)) return true
-    const message = queuedMessage(headers, queueClass)
-    if (message === undefined) return false
-    const isVoid = this.#fences.isVoid(offset, message)
+    const isVoid = this.#fences.isVoid(offset, message, by)
     if (isVoid) this.#marks?.voided(offset)
-    else this.before.note(message, queueClass === 'backfill')
+    else this.before.note(message)
     return isVoid
   }
 

@@ -1,5 +1,6 @@
 import type { Commits, News } from '../partitions/commits.ts'
 import type { LostPartitions } from '../partitions/lost-partitions.ts'
+import { now } from './last-heard.ts'
 import type { Membership } from './membership.ts'
 import { OneAtATime } from '../../async/one-at-a-time.ts'
 import type { OwnedPartitions } from '../partitions/owned-partitions.ts'
@@ -80,15 +81,16 @@ export class Committer {
     const { identity } = membership
     if (identity === undefined)
       throw new Error('the commit failed: the group does not know this member (any more)')
+    const asked = now()
     try {
       const refused = await commits.write(news, identity)
-      membership.heard(identity)
+      membership.heard(identity, asked)
       if (refused.size > 0) onFailed()
       return refused
     } catch (error) {
       onFailed()
       this.#commitAgainAtMs = performance.now() + commitAgainMs
-      membership.refused(error, identity)
+      membership.refused(error, identity, asked)
       throw error
     }
   }

@@ -21,7 +21,7 @@ import {
   joinGroup,
   syncGroup,
 } from '../wire/group-messages.ts'
-import { LastHeard } from './last-heard.ts'
+import { LastHeard, type Moment, now } from './last-heard.ts'
 import { leave } from './leave-group.ts'
 import { BrokerTooOldError } from '../wire/wire-request.ts'
 
@@ -150,15 +150,15 @@ export class Membership {
     this.#beatAfter(this.#heartbeatMs)
   }
 
-  /** Notes that the coordinator has answered a request of this member. */
-  heard(as: Identity): void {
-    this.#judge(errorCodes.NONE, as)
+  /** Notes that the coordinator has answered a request of this member that was sent at `asked`. */
+  heard(as: Identity, asked: Moment): void {
+    this.#judge(errorCodes.NONE, as, asked)
   }
 
   /** Notes that a request failed, perhaps because the member is unknown or has to join again. */
-  refused(error: unknown, as: Identity): void {
+  refused(error: unknown, as: Identity, asked: Moment): void {
     const code = memberCodeOf(error)
-    if (code !== undefined) this.#judge(code, as)
+    if (code !== undefined) this.#judge(code, as, asked)
   }
 
   /** Joins again. Called when the assignment is for other topics than this member subscribes to. */
@@ -311,8 +311,9 @@ export class Membership {
     this.#noticeSilence()
     try {
       if (identity !== undefined) {
+        const asked = now()
         const { errorCode } = await coordinator.ask(heartbeat(groupId, identity))
-        this.#judge(errorCode, identity)
+        this.#judge(errorCode, identity, asked)
       }
     } catch (error) {
       if (!this.#isOver) log.warn({ err: error }, 'the group coordinator could not be reached, trying again')
@@ -323,22 +324,22 @@ export class Membership {
   }
 
   /**
-   * Handles the answer to a request that was sent with the identity `as`. Ignores the answer if the identity
-   * has changed meanwhile.
+   * Handles the answer to a request that was sent at `asked` with the identity `as`. Ignores the answer if
+   * the identity has changed meanwhile.
    */
-  #judge(errorCode: number, as: Identity): void {
+  #judge(errorCode: number, as: Identity, asked: Moment): void {
     if (this.#isOver || as !== this.#identity) return
     switch (errorCode) {
       case errorCodes.NONE:
         this.#staleBeats = 0
-        this.#heard()
+        this.#heard(asked)
         return
       case errorCodes.REBALANCE_IN_PROGRESS:
-        this.#heard()
+        this.#heard(asked)
         this.#mustJoin()
         return
       case errorCodes.ILLEGAL_GENERATION:
-        this.#heard()
+        this.#heard(asked)
         this.#mustJoin()
         // The answer to the join that is under way is late or was lost.
         if (++this.#staleBeats >= staleBeats) this.#joinAnew()
@@ -364,8 +365,8 @@ export class Membership {
     this.#joining.close()
   }
 
-  #heard(): void {
-    this.#lastHeard.heard()
+  #heard(at?: Moment): void {
+    this.#lastHeard.heard(at)
     this.#noticeSilence()
   }
 

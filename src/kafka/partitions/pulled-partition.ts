@@ -19,22 +19,24 @@ export class PulledPartition {
   /**
    * What the commit of the previous owner says. `offset` is -1 if there is none. `isForeign` is true if
    * somebody else wrote or moved the commit, for example with a tool of Kafka. `topicId` is the id of the
-   * topic whose log the commit describes, if it is known. From `otherFrom` on, the log is known to have other
-   * records than this owner knew in its former tenure. It is Infinity if no such offset is known.
+   * topic whose log the commit describes, if it is known. `epoch` grows with each owner. From `otherFrom` on,
+   * the log is known to have other records than this owner knew in its former tenure. It is Infinity if no
+   * such offset is known.
    */
   get found(): {
     readonly offset: number
     readonly isForeign: boolean
     readonly topicId: string | undefined
+    readonly epoch: number
     readonly otherFrom: number
   } {
     const { found, otherFrom } = this.#partition
     // A tool of kafkajs resets a commit to -2, which stands for the start of the log.
     if (found === undefined || found.offset < 0)
-      return { offset: -1, isForeign: (found?.offset ?? -1) < -1, topicId: undefined, otherFrom }
+      return { offset: -1, isForeign: (found?.offset ?? -1) < -1, topicId: undefined, epoch: 0, otherFrom }
     const memory = memoryOf(found)
     const isForeign = found.moved !== undefined || memory === undefined
-    return { offset: found.offset, isForeign, topicId: memory?.topicId, otherFrom }
+    return { offset: found.offset, isForeign, topicId: memory?.topicId, epoch: memory?.epoch ?? 0, otherFrom }
   }
 
   /** True once this member may start deliveries of the partition's records. */

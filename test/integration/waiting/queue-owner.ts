@@ -32,8 +32,8 @@ export type Owner = {
   append(destinationId: string, id: string, queueClass?: QueueClass): Promise<unknown>
   /** Appends a new message of `a`, which is made from the record of `events` at an offset. */
   appendNew(offset: number): Promise<unknown>
-  /** Begins such a message. */
-  begin(offset: number): void
+  /** Begins `events`. */
+  begin(): void
   /** Loses the unit to another member. */
   lose(): void
   /** Takes a message of a destination, and returns its id. */
@@ -69,7 +69,7 @@ export function partitionOf(
   let committedOffset = 0
   let isLost = false
   return {
-    found: { offset: -1, isForeign: false, topicId: undefined, otherFrom: Infinity, ...found },
+    found: { offset: -1, isForeign: false, topicId: undefined, epoch: 0, otherFrom: Infinity, ...found },
     get isBegun() {
       return !isLost
     },
@@ -147,7 +147,7 @@ export async function openOwner(
     append: (destinationId, id, queueClass = 'fresh') =>
       append(id, { 'destination-id': destinationId }, owners.codeOf(destinationId, queueClass)),
     appendNew: (offset) => append(`m${offset}`, newHeaders(offset, unit), owners.codeOf('a', 'fresh')),
-    begin: (offset) => queue.begin(newMessage(offset, unit)),
+    begin: () => queue.begin('events'),
     lose: () => partition.lose(),
     async drain(destinationId, queueClass = 'fresh') {
       const ids: string[] = []

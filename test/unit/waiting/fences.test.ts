@@ -2,57 +2,43 @@ import { expect, test } from 'vitest'
 import { Fences } from '../../../src/waiting/fences.ts'
 
 const unit = 3
+const earlier = { epoch: 1, sinceMs: 1_000 }
+const own = { epoch: 2, sinceMs: 2_000 }
+const later = { epoch: 3, sinceMs: 3_000 }
 
-const message = (offset: number, { messageId = `m${offset}`, topic = 'events', partition = unit } = {}) => ({
-  destinationId: 'a',
-  messageId,
-  source: { topic, partition, offset },
-})
+const message = (topic = 'events', partition = unit) => ({ source: { topic, partition, offset: 5 } })
 
-test('what others append of a topic is void from the first offset that this owner knows to be later than its beginning', () => {
-  const fences = new Fences(unit)
-  expect(fences.isVoid(100, message(5))).toBe(false)
-  expect(fences.begin(message(1), 100)).toBe(true)
-  expect(fences.begin(message(2), 100)).toBe(false)
+test('what an earlier owner appends of a topic is void from the first offset that is known to be later than its beginning', () => {
+  const fences = new Fences(unit, own)
+  expect(fences.isVoid(100, message(), earlier)).toBe(false)
+  expect(fences.begin('events')).toBe(true)
+  expect(fences.begin('events')).toBe(false)
   const [first, second] = [fences.ahead(), fences.ahead()]
-  expect(fences.isVoid(100, message(5))).toBe(false)
+  expect(fences.isVoid(100, message(), earlier)).toBe(false)
   second(120)
   first(110)
-  expect(fences.isVoid(109, message(5))).toBe(false)
-  expect(fences.isVoid(110, message(5))).toBe(true)
-  expect(fences.isVoid(110, message(5, { topic: 'deletions' }))).toBe(false)
-  // Before a growth of the topics, it was a message of another unit.
-  expect(fences.isVoid(110, message(5, { partition: 0 }))).toBe(false)
+  expect(fences.isVoid(109, message(), earlier)).toBe(false)
+  expect(fences.isVoid(110, message(), earlier)).toBe(true)
+  expect(fences.isVoid(110, message('deletions'), earlier)).toBe(false)
+  expect(fences.isVoid(110, message('events', 0), earlier)).toBe(false)
+})
+
+test('what later owners append is never void, nor what is by nobody who is known to be earlier', () => {
+  const fences = new Fences(unit, own)
+  fences.begin('events')
+  fences.ahead()(100)
+  for (const by of [later, own, undefined, { ...earlier, epoch: 2 }, { ...earlier, sinceMs: 2_000 }])
+    expect(fences.isVoid(110, message(), by)).toBe(false)
 })
 
 test('an offset that was asked for before a topic has begun is no fence of the topic', () => {
-  const fences = new Fences(unit)
+  const fences = new Fences(unit, own)
   const before = fences.ahead()
-  fences.begin(message(1), 100)
+  fences.begin('events')
   before(100)
-  expect(fences.isVoid(100, message(5))).toBe(false)
-  fences.begin(message(1, { topic: 'deletions' }), 100)
+  expect(fences.isVoid(100, message(), earlier)).toBe(false)
+  fences.begin('deletions')
   fences.ahead()(101)
-  expect(fences.isVoid(101, message(5))).toBe(true)
-  expect(fences.isVoid(101, message(5, { topic: 'deletions' }))).toBe(true)
-})
-
-test('before the fence, the messages are void that this owner has begun, until it knows all records before the fence', () => {
-  const fences = new Fences(unit)
-  fences.begin(message(1), 100)
-  fences.ahead()(110)
-  fences.begin(message(2), 100)
-  expect(fences.isVoid(105, message(1))).toBe(true)
-  expect(fences.isVoid(105, message(2))).toBe(true)
-  expect(fences.isVoid(105, message(3))).toBe(false)
-  expect(fences.isVoid(105, message(2, { messageId: 'of a former log' }))).toBe(false)
-  fences.begin(message(3), 110)
-  expect(fences.isVoid(109, message(2))).toBe(false)
-})
-
-test('only the last 8,192 messages that were begun are remembered', () => {
-  const fences = new Fences(unit)
-  for (let offset = 0; offset <= 8_192; offset++) fences.begin(message(offset), 0)
-  expect(fences.isVoid(0, message(0))).toBe(false)
-  expect(fences.isVoid(0, message(1))).toBe(true)
+  expect(fences.isVoid(101, message(), earlier)).toBe(true)
+  expect(fences.isVoid(101, message('deletions'), earlier)).toBe(true)
 })

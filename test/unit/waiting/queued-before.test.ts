@@ -6,12 +6,12 @@ const message = (
   { messageId = `m${offset}`, destinationId = 'a', topic = 'events' } = {},
 ) => {
   const origin = { topic, partition: 3, offset }
-  return { destinationId, messageId, origin, source: origin }
+  return { destinationId, messageId, origin, source: origin, isReplayed: false }
 }
 
 test('a message is known by its destination, its record and its id', () => {
   const before = new QueuedBefore()
-  before.note(message(5), false)
+  before.note(message(5))
   expect(before.has(message(5))).toBe(true)
   expect(before.has(message(6))).toBe(false)
   expect(before.has(message(5, { destinationId: 'b' }))).toBe(false)
@@ -23,7 +23,7 @@ test('a message is known by its destination, its record and its id', () => {
 test('a message that was queued from a retry topic is known by its retry and by its origin', () => {
   const before = new QueuedBefore()
   const source = { topic: 'retry.1m', partition: 3, offset: 2 }
-  before.note({ ...message(5), source }, false)
+  before.note({ ...message(5), source })
   expect(before.has({ ...message(5), source })).toBe(true)
   expect(before.has({ ...message(5), source: { ...source, offset: 1 } })).toBe(false)
   expect(before.has(message(5))).toBe(true)
@@ -32,7 +32,7 @@ test('a message that was queued from a retry topic is known by its retry and by 
 test('a message that a replay has queued is not the delivery that was made from its origin', () => {
   const before = new QueuedBefore()
   const source = { topic: 'replays', partition: 3, offset: 2 }
-  before.note({ ...message(5), source }, true)
+  before.note({ ...message(5), source, isReplayed: true })
   expect(before.has({ ...message(5), source })).toBe(true)
   expect(before.has(message(5))).toBe(false)
   expect(before.hasLater(message(3))).toBe(false)
@@ -40,8 +40,8 @@ test('a message that a replay has queued is not the delivery that was made from 
 
 test('a message that was read before a queued one of its destination is overtaken by it', () => {
   const before = new QueuedBefore()
-  before.note(message(5), false)
-  before.note(message(4), false)
+  before.note(message(5))
+  before.note(message(4))
   expect(before.hasLater(message(3))).toBe(true)
   expect(before.hasLater(message(5))).toBe(false)
   expect(before.hasLater(message(3, { destinationId: 'b' }))).toBe(false)
@@ -50,8 +50,8 @@ test('a message that was read before a queued one of its destination is overtake
 
 test('what is forgotten of one topic stays known of the others', () => {
   const before = new QueuedBefore()
-  before.note(message(5), false)
-  before.note(message(5, { topic: 'deletions' }), false)
+  before.note(message(5))
+  before.note(message(5, { topic: 'deletions' }))
   before.forget('events')
   expect(before.has(message(5))).toBe(false)
   expect(before.hasLater(message(3))).toBe(false)
@@ -60,7 +60,7 @@ test('what is forgotten of one topic stays known of the others', () => {
 
 test('only the last 8,192 are remembered', () => {
   const before = new QueuedBefore()
-  for (let offset = 0; offset <= 8_192; offset++) before.note(message(offset), false)
+  for (let offset = 0; offset <= 8_192; offset++) before.note(message(offset))
   expect(before.has(message(0))).toBe(false)
   expect(before.has(message(1))).toBe(true)
   expect(before.has(message(8_192))).toBe(true)

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { LastHeard } from '../../../../src/kafka/group/last-heard.ts'
+import { LastHeard, now } from '../../../../src/kafka/group/last-heard.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -22,4 +22,16 @@ test('what was heard before a virtual machine was suspended is as old as the wal
   last.heard()
   vi.setSystemTime(1_700_000_000_000 + 60_000)
   expect(last.agoMs).toBe(60_000)
+})
+
+test('an answer is as old as its question, because the process may have been suspended meanwhile', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'], now: 1_700_000_000_000 })
+  const last = new LastHeard()
+  const asked = now()
+  vi.advanceTimersByTime(60_000)
+  last.heard(asked)
+  expect(last.agoMs).toBe(60_000)
+  last.heard()
+  last.heard(asked)
+  expect(last.agoMs).toBe(0)
 })
