@@ -79,7 +79,8 @@ export async function startSluice(
   variables: Record<string, string>,
   {
     role = 'worker',
-    readyMs = 30_000,
+    // On a busy machine, a start has taken more than 30 s.
+    readyMs = 120_000,
     isUnready = false,
     program = inject('program'),
     maxOpenFiles,
