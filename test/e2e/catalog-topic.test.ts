@@ -162,6 +162,8 @@ test('a topic that was made anew stops nothing: processes and restarts go on wit
     /~ source\/shop[\s\S]*\+ destination\/crm[\s\S]*\+ token\/console[\s\S]*- destination\/new/,
   )
   await run(scene, ['catalog', 'restore', backup, '--replace-newer', '--yes', '--by', 'ann'])
+  const twice = await run(scene, ['catalog', 'restore', backup, '--replace-newer', '--yes'])
+  expect(twice).toContain('Nothing differs')
   await until('the gateway follows the topic again', () =>
     again.log.some(({ msg }) => msg === 'the topic of the catalog is followed again'),
   )
