@@ -1,10 +1,10 @@
-import type { CommandTools, Flags } from './command/tools.ts'
+import { anySourceOption, type CommandTools, type Flags } from './command/tools.ts'
 
 export function addSendCommand({ command, once }: CommandTools): void {
   command('send', 'produce messages to the events topic, as an upstream service would')
     .argument('[message]', 'a message as JSON; without it, one message a line is read from standard input')
     .requiredOption('--source <id>', 'the source of the messages: a source id of the catalog')
-    .option('--any-source', 'send although the catalog that is read here has no such source')
+    .option(...anySourceOption)
     .addHelpText(
       'after',
       `
@@ -12,12 +12,12 @@ Examples:
   sluice send --source shop '{"type":"identify","userId":"u1","traits":{"plan":"pro"}}'
   sluice send --source shop < messages.ndjson`,
     )
-    .action((message: string | undefined, { source, anySource, ...flags }: Flags) =>
+    .action((message: string | undefined, { source, ...flags }: Flags) =>
       once(flags, async (config, log) =>
         (await import('./send.ts')).sendMessages(config, log, {
           sourceId: String(source),
           message,
-          isAnySource: anySource === true,
+          isAnySource: flags['anySource'] === true,
         }),
       ),
     )

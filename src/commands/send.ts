@@ -15,10 +15,7 @@ import { topicNames } from '../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../roles/start/start-error.ts'
 import { openInput, readingInput } from './command/upstream-input.ts'
 import { partitionKey } from '../message/partitioner.ts'
-import { writeError } from './command/tools.ts'
-import { nearest } from '../catalog/nearest.ts'
-import type { Catalog } from '../catalog/catalog.ts'
-import { readCatalog } from '../roles/catalog/open-catalog.ts'
+import { refuseUnknownSource } from './command/known-source.ts'
 
 /** How long Kafka may acknowledge no message before the command gives up, in milliseconds. */
 const takeTimeoutMs = 15_000
@@ -40,7 +37,7 @@ export async function sendMessages(
 ): Promise<string[]> {
   if (sourceId === '') throw new WrongUseError('--source has to be the id of a source of the catalog.')
   const messages = await readMessages(given, config.message)
-  if (!isAnySource) await refuseUnknownSource(config, log, sourceId)
+  if (!isAnySource) await refuseUnknownSource(config, log, { sourceId, role: 'send' })
   let trouble: string | undefined
   const producer = await askKafka(
     config,
@@ -78,27 +75,6 @@ export async function sendMessages(
   } finally {
     await producer.stop()
   }
-}
-
-/**
- * Throws if the catalog lacks the source, because each message would become a dead letter. Whoever sends may
- * have no catalog: then this only says that the source wasn't checked.
- */
-async function refuseUnknownSource(config: Config, log: Logger, sourceId: string): Promise<void> {
-  let catalog: Catalog
-  try {
-    catalog = await readCatalog(config, log, 'send')
-  } catch (error) {
-    if (!(error instanceof StartError)) throw error
-    writeError(`The source is not checked, because the catalog can not be read: ${error.message}`)
-    return
-  }
-  if (catalog.sources.has(sourceId)) return
-  const meant = nearest(sourceId, [...catalog.sources.keys()])
-  throw new StartError(
-    `The catalog has no source ${JSON.stringify(sourceId)}${meant === undefined ? '.' : `: did you mean ${meant}?`} ` +
-      'Workers would make dead letters of its messages, so nothing was sent. To send all the same, give --any-source.',
-  )
 }
 
 function tooLarge(refused: number, count: number): string {

@@ -1,5 +1,5 @@
 import { Argument } from 'commander'
-import { type CommandTools, type Flags, textOf } from './command/tools.ts'
+import { anySourceOption, type CommandTools, type Flags, textOf } from './command/tools.ts'
 import { sampleKinds } from './trigger-samples.ts'
 
 export function addTriggerCommand({ command, once, screen }: CommandTools): void {
@@ -10,6 +10,7 @@ export function addTriggerCommand({ command, once, screen }: CommandTools): void
     .option('--to <destination>', 'post it to the URLs of this destination, by the admin API')
     .option('--hook <id>', 'with --to: only to the URL with this id')
     .option('--source <source>', 'write it to Kafka as a message of this source')
+    .option(...anySourceOption)
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
@@ -32,6 +33,7 @@ accept the sample.`,
           to: textOf(flags['to']),
           hook: textOf(flags['hook']),
           source: textOf(flags['source']),
+          isAnySource: flags['anySource'] === true,
           asJson: flags['json'] === true,
         }
         const { lines, isAccepted } = await trigger(config, log, order, screen)

@@ -14,6 +14,8 @@ export type TriggerOrder = {
   readonly hook: string | undefined
   /** The source as whose message the sample takes the whole way. */
   readonly source: string | undefined
+  /** True: not even a source that the catalog lacks is refused. */
+  readonly isAnySource: boolean
   readonly asJson: boolean
 }
 
@@ -79,7 +81,7 @@ function linesOf(kind: SampleKind, { destination, messageId, hooks, notes }: Tes
 async function asOfSource(
   { config, log, screen }: { config: Config; log: Logger; screen: Screen },
   source: string,
-  { kind, asJson }: TriggerOrder,
+  { kind, isAnySource, asJson }: TriggerOrder,
 ): Promise<readonly string[]> {
   if (kind === 'audience-enter' || kind === 'audience-exit') {
     const { changeAudience } = await import('./audience/change-audience.ts')
@@ -90,11 +92,14 @@ async function asOfSource(
       member: String(kind === 'audience-enter'),
     }
     const flags = { ...noFlags, ...change }
-    return changeAudience(config, log, { spaceId: source, flags }, screen)
+    await changeAudience(config, log, { spaceId: source, isAnySource, flags }, screen)
+    return asJson
+      ? [JSON.stringify({ source, user: change.user })]
+      : [`sent ${kind} as ${source}: \`sluice log search --source ${source}\` says what becomes of it`]
   }
   const { sendMessages } = await import('./send.ts')
   const message = sampleOf(kind, Date.now())
-  await sendMessages(config, log, { sourceId: source, message: JSON.stringify(message), isAnySource: false })
+  await sendMessages(config, log, { sourceId: source, message: JSON.stringify(message), isAnySource })
   const id = String(message['messageId'])
   return asJson
     ? [JSON.stringify({ source, messageId: id })]

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
+import { anySourceOption, type CommandTools, type Flags, textOf } from '../command/tools.ts'
 
 export function addAudienceCommands(tools: CommandTools): void {
   const parent = tools.program
@@ -27,6 +27,7 @@ function addSync({ command, once, screen }: CommandTools, parent: Command): void
     .option('--allow-empty', 'accept a file without users, which ends the audience: all users leave')
     .option('--allow-leaving', 'let any number of the known members leave; who they are is not read')
     .option('--allow-odd-ids', 'accept user ids that look like undivided rows, footers or headers')
+    .option(...anySourceOption)
     .option('--dry-run', 'read and check the file, count who would enter and leave, and write nothing')
     .addHelpText(
       'after',
@@ -58,6 +59,7 @@ compares the file with the known members, and refuses it if more than half of th
             isEmptyAllowed: flags['allowEmpty'] === true,
             isLeavingAllowed: flags['allowLeaving'] === true,
             areOddIdsAllowed: flags['allowOddIds'] === true,
+            isAnySource: flags['anySource'] === true,
             isDryRun: flags['dryRun'] === true,
           },
           screen,
@@ -82,6 +84,7 @@ function addChange({ command, once, screen }: CommandTools, parent: Command): vo
     .option('--member <true|false>', 'whether the user is in the audience now')
     .option('--value <json>', 'the value of the computed trait now')
     .option('--changed-at <time>', 'when it changed, ISO 8601; the later of two changes wins (default: now)')
+    .option(...anySourceOption)
     .addHelpText(
       'after',
       `
@@ -99,6 +102,7 @@ A line of standard input is a change as schemas/audience-change.schema.json has 
           log,
           {
             spaceId: String(space),
+            isAnySource: flags['anySource'] === true,
             flags: {
               audience: textOf(flags['audience']),
               trait: textOf(flags['trait']),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { extname } from 'node:path'
+import type { Logger } from 'pino'
 import { propertyName } from '../../audience/records/property-name.ts'
 import type { Config } from '../../config/schema.ts'
 import type { createKafka } from '../../kafka/cluster/client.ts'
@@ -17,10 +18,10 @@ import { refuseWhileGrowing } from '../../roles/start/growth-journal.ts'
 import { compareWithKnown, type KnownMembers, membersLine, refuseImplausible } from './known-members.ts'
 import { kafkaSettings, topicNames } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
+import { refuseUnknownSource } from '../command/known-source.ts'
 import { openInput, readingInput, readingLines, type UpstreamInput } from '../command/upstream-input.ts'
 import { openWriter } from '../../roles/operations/record-writer.ts'
 
-type Log = Parameters<typeof createKafka>[1]
 type Kafka = ReturnType<typeof createKafka>
 
 export type AudienceSyncOptions = {
@@ -40,6 +41,8 @@ export type AudienceSyncOptions = {
   isLeavingAllowed: boolean
   /** True if user ids may look like something else (`odd-ids.ts`). */
   areOddIdsAllowed: boolean
+  /** True if the catalog may lack the space. */
+  isAnySource: boolean
   isDryRun: boolean
 }
 
@@ -64,7 +67,7 @@ const mostRecordsRead = 5_000_000
  */
 export async function syncAudience(
   config: Config,
-  log: Log,
+  log: Logger,
   options: AudienceSyncOptions,
   screen: Screen,
 ): Promise<string[]> {
@@ -82,6 +85,7 @@ export async function syncAudience(
   const input = await openInput(options.file)
   warnOfAge(input, options, head, screen)
   const role = roleOf(options)
+  if (!options.isAnySource) await refuseUnknownSource(config, log, { sourceId: spaceId, role })
   const kafka = await openKafka(config, log, role)
   const memberships = topicNames(config, await refuseWhileGrowing(kafka, config)).memberships
   const partitions = await partitionsOf(kafka, config, topic)
@@ -292,7 +296,7 @@ type Sending = {
  */
 async function send(
   config: Config,
-  log: Log,
+  log: Logger,
   { sync, plans, total, topic, spaceId, role, screen }: Sending,
 ): Promise<void> {
   const progress = new Progress(screen, 'sending', total.parts)

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import type { createKafka } from '../../kafka/cluster/client.ts'
+import type { Logger } from 'pino'
 import { parseJson } from '../../message/json/json.ts'
 import { readChange } from '../../audience-files/checked-change.ts'
 import { eachLine } from '../../audience-files/file-lines.ts'
@@ -7,10 +7,9 @@ import { Spool } from '../../audience-files/spool.ts'
 import { counted, Progress, type Screen } from '../../roles/start/progress.ts'
 import { topicNames } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
+import { refuseUnknownSource } from '../command/known-source.ts'
 import { openInput, readingInput, readingLines } from '../command/upstream-input.ts'
 import { openWriter } from '../../roles/operations/record-writer.ts'
-
-type Log = Parameters<typeof createKafka>[1]
 
 /**
  * The flags that describe a change of an audience or a computed trait. A flag that was not given is
@@ -38,8 +37,8 @@ const linesNobodyWaitsFor = 1_000
  */
 export async function changeAudience(
   config: Config,
-  log: Log,
-  { spaceId, flags }: { spaceId: string; flags: ChangeFlags },
+  log: Logger,
+  { spaceId, isAnySource, flags }: { spaceId: string; isAnySource: boolean; flags: ChangeFlags },
   screen: Screen,
 ): Promise<string[]> {
   if (spaceId === '') throw new WrongUseError('--space has to be the id of a source of the catalog.')
@@ -63,6 +62,7 @@ export async function changeAudience(
         'There is no change: name one with flags (--help), or write changes to standard input, one a line.',
       )
     }
+    if (!isAnySource) await refuseUnknownSource(config, log, { sourceId: spaceId, role: 'audience change' })
     await send(config, log, { spool, spaceId, screen })
     return [`sent ${counted(total, 'change')} to ${topicNames(config).audienceChanges}`]
   } finally {
@@ -154,7 +154,7 @@ async function collect(
 
 async function send(
   config: Config,
-  log: Log,
+  log: Logger,
   { spool, spaceId, screen }: { spool: Spool; spaceId: string; screen: Screen },
 ): Promise<void> {
   const total = spool.count(0)

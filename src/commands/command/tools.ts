@@ -132,6 +132,10 @@ export function textOf(flag: unknown): string | undefined {
 /** Options of commands that change something. */
 export const dryRunOption = ['--dry-run', 'say what would change, and change nothing'] as const
 export const yesOption = ['--yes', 'do not ask'] as const
+export const anySourceOption = [
+  '--any-source',
+  'send although the catalog that is read here has no such source',
+] as const
 export const byOption = ['--by <name>', 'who makes the change (default: the user of this machine)'] as const
 
 /** Reads the number of an option or argument: 1 or more. */
