@@ -35,7 +35,8 @@ import { addTopicCommands } from './topics/topic-commands.ts'
  */
 export async function runCommand(surroundings: Surroundings): Promise<void> {
   const args = process.argv.slice(2)
-  const program = createProgram(args)
+  const help: string[] = []
+  const program = createProgram(args, help)
   const tools = createTools(program, surroundings)
   // Help lists the commands in this order.
   addRoleCommands(tools)
@@ -70,6 +71,8 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   } catch (error) {
     process.exitCode = tellFailure(error)
   }
+  // Below the last part, so that each page is named once.
+  if (help.length > 0) process.stdout.write(`${withPages(help.join('')).trimEnd()}\n`)
 }
 
 /**
@@ -82,7 +85,8 @@ function answerNames(program: Command, args: readonly string[]): void {
   if (isHelp) found.help()
 }
 
-function createProgram(args: readonly string[]): Command {
+/** `help`: gets the parts in which Commander writes a help. */
+function createProgram(args: readonly string[], help: string[]): Command {
   const program = new Command('sluice')
   return program
     .description(
@@ -95,7 +99,7 @@ function createProgram(args: readonly string[]): Command {
     })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => process.stdout.write(`${withPages(text).trimEnd()}\n`),
+      writeOut: (text) => void help.push(text),
       outputError: (text, write) => write(withSuggestion(text, program, args)),
     })
     .showHelpAfterError('(--help shows what there is)')

@@ -76,7 +76,7 @@ function Present() {
 function NoPage() {
   return (
     <Page title="No such page">
-      <Empty title="There is no page at this address, or your token may not see it.">
+      <Empty title="There is no page at this address, or it isn't for you.">
         <Link to="now">Go to Now.</Link>
       </Empty>
     </Page>

@@ -6,7 +6,7 @@ import { StartError } from '../../roles/start/start-error.ts'
 export type AdminClient = {
   readonly origin: string
   /**
-   * Sends a request, and resolves with the body of its answer. Rejects with a `StartError` if the API refuses
+   * Sends a request, and resolves with the body of its answer. Rejects with a `RefusedError` if the API refuses
    * the request, and with a `NoAnswerError` if it can't be reached or is busy.
    */
   ask(method: 'GET' | 'POST', path: string, body?: object, signal?: AbortSignal): Promise<unknown>
@@ -15,6 +15,19 @@ export type AdminClient = {
 /** Thrown when the admin API can't be reached, or can't answer now. The same request may succeed later. */
 export class NoAnswerError extends StartError {
   override readonly name = 'NoAnswerError'
+}
+
+/** Thrown when the admin API refuses a request. `said`: what it says about it. */
+export class RefusedError extends StartError {
+  override readonly name = 'RefusedError'
+  readonly status: number
+  readonly said: string
+
+  constructor(text: string, { status, said }: { readonly status: number; readonly said: string }) {
+    super(text)
+    this.status = status
+    this.said = said
+  }
 }
 
 /** How long an answer may take, in milliseconds. A test of a destination takes as long as its URLs. */
@@ -85,7 +98,9 @@ function refusalOf(where: string, status: number, value: unknown): StartError {
   const { detail, title }: { detail?: unknown; title?: unknown } = Object(value)
   const said = [detail, title].find((one) => typeof one === 'string') ?? 'the answer is not of the admin API'
   const text = `The admin API at ${where} answered ${status}: ${said}`
-  return status === 429 || status >= 500 ? new NoAnswerError(text) : new StartError(text)
+  return status === 429 || status >= 500
+    ? new NoAnswerError(text)
+    : new RefusedError(text, { status, said: String(said) })
 }
 
 function jsonOf(text: string): unknown {

@@ -3,7 +3,7 @@ import { adviceOn } from '../../delivery/advice.ts'
 import { describeOutcome } from '../../delivery/outcomes/outcome.ts'
 import { answerLines, plain } from '../../delivery-log/lines.ts'
 import { LinesForPeople } from '../../telemetry/lines-for-people.ts'
-import { createAdminClient } from './admin-client.ts'
+import { type AdminClient, createAdminClient, NoAnswerError, RefusedError } from './admin-client.ts'
 import { type Contents, contentsOf } from './contents.ts'
 import { type FeedEvent, type FeedFilter, type LiveAttempt, pollFeed } from './feed.ts'
 import { createForwarder, type Forwarder } from './forward.ts'
@@ -37,6 +37,7 @@ export async function listen(config: Config, options: ListenOptions): Promise<vo
     const contents = forwarder && contentsOf(client)
     say(`Listening to ${subjectOf(filter)} at ${client.origin}. Ctrl-C ends it.`)
     if (forwarder !== undefined) say(`Forwarding to ${forward}, signed with the secret ${forwarder.secret}`)
+    for (const line of await whatLacks(client, filter)) say(line)
     for await (const event of pollFeed(client, { filter, signal })) {
       if (event.kind !== 'attempts') say(textOf(event))
       else
@@ -49,6 +50,31 @@ export async function listen(config: Config, options: ListenOptions): Promise<vo
   } finally {
     await forwarder?.close()
   }
+}
+
+/**
+ * Says what of the filter the catalog lacks. Whoever listens goes on, because it may be made later. An API that
+ * doesn't answer says nothing: the feed tells that.
+ */
+async function whatLacks(client: AdminClient, { destination, source }: FeedFilter): Promise<string[]> {
+  const paths = [
+    ...(destination === undefined ? [] : [`/v1/destinations/${encodeURIComponent(destination)}/health`]),
+    ...(source === undefined ? [] : [`/v1/destinations?limit=1&source=${encodeURIComponent(source)}`]),
+  ]
+  const said = await Promise.all(
+    paths.map((path) =>
+      client.ask('GET', path).then(
+        () => [],
+        (error: unknown) => {
+          if (error instanceof NoAnswerError) return []
+          if (error instanceof RefusedError && (error.status === 404 || error.status === 400))
+            return [`${error.said} Until there is one, nothing comes.`]
+          throw error
+        },
+      ),
+    ),
+  )
+  return said.flat()
 }
 
 function subjectOf({ destination, source }: FeedFilter): string {

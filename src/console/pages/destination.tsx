@@ -3,6 +3,7 @@ import * as api from '../data/api.ts'
 import { type Asked, useAsk } from '../data/asking.ts'
 import { useLiveHealth } from '../data/live.ts'
 import { route, urlOf } from '../data/route.ts'
+import { isOffered } from '../data/offered.ts'
 import { isForAll, isInFile, may } from '../data/session.ts'
 import { isBeingRead, noteRead } from '../data/stored.ts'
 import type { DestinationHealth } from '../data/types.ts'
@@ -100,7 +101,11 @@ function NotThere({ asked, isNew }: { asked: Asked<DestinationHealth>; isNew: bo
     <>
       <NotYet asked={asked} />
       <Empty title="It may have been removed.">
-        <a href={urlOf('history')}>History</a> says what was changed, and undoes it.
+        {isOffered('history') ? (
+          <>
+            <a href={urlOf('history')}>History</a> says what was changed, and undoes it.
+          </>
+        ) : undefined}
       </Empty>
     </>
   )

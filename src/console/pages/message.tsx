@@ -39,8 +39,8 @@ export function MessagePage() {
         <dl class="facts">
           <Fact name="Type">{first.messageType ?? '—'}</Fact>
           <Fact name="Source">
-            {first.source === null ? (
-              '—'
+            {first.source === null || isCustomer.value ? (
+              (first.source ?? '—')
             ) : (
               <Link to="source" params={{ id: first.source }}>
                 {first.source}

@@ -33,18 +33,30 @@ export function SourcesPage() {
       <InFile />
       <NotYet asked={asked.value} />
       {list === undefined ? null : list.length === 0 ? (
-        <Empty title="There are no sources yet.">
-          A source has the key with which your services send messages.{' '}
-          {!mayAdd
-            ? 'Whoever has the right admin adds them.'
-            : isInFile.value
-              ? 'The file of the catalog has none.'
-              : 'Add the first one above.'}
-        </Empty>
+        <NoSource mayAdd={mayAdd} />
       ) : (
         <SourceTable list={list} />
       )}
     </Page>
+  )
+}
+
+function NoSource({ mayAdd }: { mayAdd: boolean }) {
+  if (!isForAll.value)
+    return (
+      <Empty title="No source is among what you see.">
+        Your destinations may get messages of sources that others manage.
+      </Empty>
+    )
+  return (
+    <Empty title="There are no sources yet.">
+      A source has the key with which your services send messages.{' '}
+      {!mayAdd
+        ? 'Whoever has the right admin adds them.'
+        : isInFile.value
+          ? 'The file of the catalog has none.'
+          : 'Add the first one above.'}
+    </Empty>
   )
 }
 

@@ -157,3 +157,23 @@ test('a sample of a source takes the whole way', async () => {
   await until('it arrives', () => requestsOf('/crm', messageId).length > 0)
   expect((await runToEnd(['trigger', 'page'], asking)).code).toBe(2)
 })
+
+test.each([
+  [['--destination', 'crn'], 'There is no destination "crn"'],
+  [['--source', 'shp'], 'The catalog has no source "shp"'],
+])('who listens with %j, which the catalog lacks, is told, and goes on', async (flags, expected) => {
+  const listening = listen(...flags)
+  const said = await until('it is told', () => listening.said.find((line) => line.includes(expected)))
+  expect(said).toContain('Until there is one, nothing comes.')
+  expect(await listening.end()).toBe(0)
+})
+
+test('who listens with what the catalog has is told nothing of it', async () => {
+  const listening = listen('--destination', 'crm', '--source', 'shop')
+  const [id = ''] = newIds(1)
+  await until('it listens', () => listening.said.length > 0)
+  await scene.send('shop', [id])
+  await until('it is shown', () => listening.lines.some((line) => line.includes(id)))
+  expect(listening.said).toHaveLength(1)
+  expect(await listening.end()).toBe(0)
+})

@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { withPages } from '../../../../src/commands/command/pages.ts'
 
@@ -25,4 +27,16 @@ test('a text that names no page stays as it is', () => {
 test('the folder of this program has the pages', () => {
   const [path = ''] = withPages('see docs/kafka.md').split('\n').slice(-1)
   expect(existsSync(path.trim())).toBe(true)
+})
+
+test.each([['up'], ['destinations', 'set']])('the help of %s names each page once, at its end', (...args) => {
+  const main = resolve(import.meta.dirname, '../../../../src/main.ts')
+  const { stdout } = spawnSync(process.execPath, [main, ...args, '--help'], { encoding: 'utf8' })
+  const [, after = '', ...more] = stdout.split('To read on:\n')
+  expect(more).toEqual([])
+  const pages = after.trim().split('\n')
+  expect(pages.map((page) => page.trim().replace(/.*\//, '')).toSorted()).toEqual([
+    'catalog.md',
+    'configuration.md',
+  ])
 })
