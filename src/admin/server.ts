@@ -56,6 +56,8 @@ export type AdminServerOptions = {
   readonly provider?: BrowserSignIn | undefined
   /** Returns true if the catalog has a destination that a scope holds. */
   readonly sees: (scope: TokenScope, destinationId: string) => boolean
+  /** Resolves once the catalog has the changes that this process has made. */
+  readonly ownChanges?: () => Promise<void>
   /** Time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   readonly onAnswered: (call: AdminCall | 'other', status: number, by: string) => void
@@ -63,6 +65,19 @@ export type AdminServerOptions = {
   readonly onClosed?: (why: ClosedClient) => void
   /** Called with the error if a request fails because of a bug in Sluice. */
   readonly onFault: (error: unknown) => void
+}
+
+const listings: ReadonlySet<AdminCall> = new Set([
+  'list_destinations',
+  'list_sources',
+  'show_status',
+  'preview_replay',
+  'create_replay',
+])
+
+/** Tells whether a call looks into the catalog in force. Calls that change the catalog read its topic. */
+function usesCatalog({ call, scope }: AdminRoute): boolean {
+  return scope === 'destination' || listings.has(call)
 }
 
 export type AdminServer = {
@@ -222,6 +237,7 @@ class Server implements AdminServer {
     route: AdminRoute,
     request: FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, string> }>,
   ): Promise<AdminAnswer> {
+    if (usesCatalog(route)) await this.#options.ownChanges?.()
     // The token may have ended while the body came.
     const token = route.isOpen === true ? nobody : this.#tokenOf(request)
     if (token === undefined || !mayUse(token, route)) return noToken

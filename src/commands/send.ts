@@ -16,6 +16,7 @@ import { StartError, WrongUseError } from '../roles/start/start-error.ts'
 import { openInput, readingInput } from './command/upstream-input.ts'
 import { partitionKey } from '../message/partitioner.ts'
 import { refuseUnknownSource } from './command/known-source.ts'
+import { writeError } from './command/tools.ts'
 
 /** How long Kafka may acknowledge no message before the command gives up, in milliseconds. */
 const takeTimeoutMs = 15_000
@@ -37,7 +38,10 @@ export async function sendMessages(
 ): Promise<string[]> {
   if (sourceId === '') throw new WrongUseError('--source has to be the id of a source of the catalog.')
   const messages = await readMessages(given, config.message)
-  if (!isAnySource) await refuseUnknownSource(config, log, { sourceId, role: 'send' })
+  if (!isAnySource) {
+    const unchecked = await refuseUnknownSource(config, log, { sourceId, role: 'send' })
+    if (unchecked !== undefined) writeError(unchecked)
+  }
   let trouble: string | undefined
   const producer = await askKafka(
     config,

@@ -34,6 +34,7 @@ import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
 import { logCalls } from './log-calls.ts'
 import type { TopicTokens } from './catalog/followed-topic.ts'
+import { OwnChanges } from './catalog/own-changes.ts'
 import { openCatalog } from './catalog/open-catalog.ts'
 import type { RoleCatalog } from './catalog/role-catalog.ts'
 import type { Parts } from './start/parts.ts'
@@ -141,7 +142,9 @@ export async function startAdminPart({
   const deliveryLog = logCalls({ config, log, desk, catalog, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
-  const catalogDesk = await openDesk({ config, log, parts, role, topic })
+  const own = new OwnChanges(catalog)
+  const opened = await openDesk({ config, log, parts, role, topic })
+  const catalogDesk = opened && own.noted(opened)
   const atDesk = deskCalls(catalogDesk, config, log)
   const ofPages = { config, log, parts, metrics, tokens: book, topic, catalog, followed }
   const { console, live } = openPages({ ...ofPages, desk: catalogDesk, replays: liveReplays(desk, catalog) })
@@ -163,6 +166,7 @@ export async function startAdminPart({
     findToken: (given) => book.find(given),
     ...console.ofServer,
     sees: (scope, id) => sees(scope, catalog(), id),
+    ownChanges: () => own.inForce(),
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })

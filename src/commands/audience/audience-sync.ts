@@ -19,6 +19,7 @@ import { compareWithKnown, type KnownMembers, membersLine, refuseImplausible } f
 import { kafkaSettings, topicNames } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { refuseUnknownSource } from '../command/known-source.ts'
+import { writeError } from '../command/tools.ts'
 import { openInput, readingInput, readingLines, type UpstreamInput } from '../command/upstream-input.ts'
 import { openWriter } from '../../roles/operations/record-writer.ts'
 
@@ -85,7 +86,9 @@ export async function syncAudience(
   const input = await openInput(options.file)
   warnOfAge(input, options, head, screen)
   const role = roleOf(options)
-  if (!options.isAnySource) await refuseUnknownSource(config, log, { sourceId: spaceId, role })
+  const unchecked = options.isAnySource
+    ? undefined
+    : await refuseUnknownSource(config, log, { sourceId: spaceId, role })
   const kafka = await openKafka(config, log, role)
   const memberships = topicNames(config, await refuseWhileGrowing(kafka, config)).memberships
   const partitions = await partitionsOf(kafka, config, topic)
@@ -105,6 +108,7 @@ export async function syncAudience(
         scope: { spaceId, audienceId: head.audienceId, property },
       },
     )
+    if (unchecked !== undefined) writeError(unchecked)
     const repeated = total.repeated === 0 ? '' : ` (${grouped(total.repeated)} of them named again)`
     const read = [
       `audience ${head.audienceId} of space ${spaceId}, property ${property}, as of ${head.snapshotAt}`,

@@ -8,6 +8,7 @@ import { counted, Progress, type Screen } from '../../roles/start/progress.ts'
 import { topicNames } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 import { refuseUnknownSource } from '../command/known-source.ts'
+import { writeError } from '../command/tools.ts'
 import { openInput, readingInput, readingLines } from '../command/upstream-input.ts'
 import { openWriter } from '../../roles/operations/record-writer.ts'
 
@@ -62,7 +63,13 @@ export async function changeAudience(
         'There is no change: name one with flags (--help), or write changes to standard input, one a line.',
       )
     }
-    if (!isAnySource) await refuseUnknownSource(config, log, { sourceId: spaceId, role: 'audience change' })
+    if (!isAnySource) {
+      const unchecked = await refuseUnknownSource(config, log, {
+        sourceId: spaceId,
+        role: 'audience change',
+      })
+      if (unchecked !== undefined) writeError(unchecked)
+    }
     await send(config, log, { spool, spaceId, screen })
     return [`sent ${counted(total, 'change')} to ${topicNames(config).audienceChanges}`]
   } finally {

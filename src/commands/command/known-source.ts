@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import { readCatalog } from '../../roles/catalog/open-catalog.ts'
 import { StartError } from '../../roles/start/start-error.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
-import { anySourceOption, writeError } from './tools.ts'
+import { anySourceOption } from './tools.ts'
 
 type Wanted = {
   readonly sourceId: string
@@ -14,25 +14,24 @@ type Wanted = {
 
 /**
  * Throws if the catalog lacks the source, because all that is sent would become dead letters, and if a role
- * sends changes of audiences for a source that is no space. Whoever sends may have no catalog: then this only
- * says that the source wasn't checked.
+ * sends changes of audiences for a source that is no space. Whoever sends may have no catalog: then this
+ * returns a line that says so.
  */
 export async function refuseUnknownSource(
   config: Config,
   log: Logger,
   { sourceId, role }: Wanted,
-): Promise<void> {
+): Promise<string | undefined> {
   let catalog: Catalog
   try {
     catalog = await readCatalog(config, log, role)
   } catch (error) {
     if (!(error instanceof StartError)) throw error
-    writeError(`The source is not checked, because the catalog can not be read: ${error.message}`)
-    return
+    return `The source is not checked, because the catalog can not be read: ${error.message}`
   }
   const isForSpaces = role !== 'send'
   const source = catalog.sources.get(sourceId)
-  if (source !== undefined && (!isForSpaces || isSpace(source))) return
+  if (source !== undefined && (!isForSpaces || isSpace(source))) return undefined
   throw new StartError(
     `${whatIsWrong(catalog, { sourceId, isForSpaces })} Workers would make dead letters of ${isForSpaces ? 'its changes' : 'its messages'}, ` +
       `so nothing was sent. To send all the same, give ${anySourceOption[0]}.`,

@@ -98,9 +98,7 @@ function refusalOf(where: string, status: number, value: unknown): StartError {
   const { detail, title }: { detail?: unknown; title?: unknown } = Object(value)
   const said = [detail, title].find((one) => typeof one === 'string') ?? 'the answer is not of the admin API'
   const text = `The admin API at ${where} answered ${status}: ${said}`
-  return status === 429 || status >= 500
-    ? new NoAnswerError(text)
-    : new RefusedError(text, { status, said: String(said) })
+  return status === 429 || status >= 500 ? new NoAnswerError(text) : new RefusedError(text, { status, said })
 }
 
 function jsonOf(text: string): unknown {
