@@ -50,24 +50,6 @@ async function call(
 
 const isNew = { 'if-none-match': '*' }
 
-test('whoever has made or changed a destination is answered by it at once', async () => {
-  const source = 'at-once'
-  await call('PUT', `/v1/sources/${source}`, { body: {}, headers: isNew })
-  for (let n = 0; n < 5; n++) {
-    const id = `at-once-${n}`
-    const path = `/v1/destinations/${id}`
-    const body = { sources: [source], hooks: [{ url: 'https://one.example.com/hook' }] }
-    const made = await call('PUT', path, { body, headers: isNew })
-    expect((await call('GET', `${path}/health`)).status).toBe(200)
-    const hooks = [{ url: 'https://two.example.com/hook' }]
-    const changed = await call('PATCH', path, { body: { hooks }, headers: { 'if-match': made.etag } })
-    const { text } = await call('GET', `/v1/destinations?source=${source}&search=${id}`)
-    expect(text).toContain('https://two.example.com')
-    await call('DELETE', path, { headers: { 'if-match': changed.etag } })
-    expect((await call('GET', `${path}/health`)).status).toBe(404)
-  }
-})
-
 test('an object is made, read, changed under its ETag, and removed; each change is in the audit trail', async () => {
   expect((await call('PUT', '/v1/sources/shop', { body: {}, headers: isNew })).status).toBe(200)
   const crm = {
@@ -454,4 +436,22 @@ test('a secret is rotated a second time after the first rotation has ended, and 
   expect(second.json['secret']).not.toBe(first.json['secret'])
   expect((await call('GET', path)).text).not.toContain('sharedSecretEndsAt')
   expect((await call('POST', `${path}/rotate`, { body: past })).status).toBe(409)
+})
+
+test('whoever has made or changed a destination is answered by it at once', async () => {
+  const source = 'at-once'
+  await call('PUT', `/v1/sources/${source}`, { body: {}, headers: isNew })
+  for (let n = 0; n < 5; n++) {
+    const id = `at-once-${n}`
+    const path = `/v1/destinations/${id}`
+    const body = { sources: [source], hooks: [{ url: 'https://one.example.com/hook' }] }
+    const made = await call('PUT', path, { body, headers: isNew })
+    expect((await call('GET', `${path}/health`)).status).toBe(200)
+    const hooks = [{ url: 'https://two.example.com/hook' }]
+    const changed = await call('PATCH', path, { body: { hooks }, headers: { 'if-match': made.etag } })
+    const { text } = await call('GET', `/v1/destinations?source=${source}&search=${id}`)
+    expect(text).toContain('https://two.example.com')
+    await call('DELETE', path, { headers: { 'if-match': changed.etag } })
+    expect((await call('GET', `${path}/health`)).status).toBe(404)
+  }
 })

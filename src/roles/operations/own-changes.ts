@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { OpenedDesk } from '../operations/catalog-desk.ts'
+import type { OpenedDesk } from './catalog-desk.ts'
 
 /** How long a request waits for earlier changes, in milliseconds. */
 const mostWaitMs = 2_000
