@@ -38,10 +38,8 @@ export async function sendMessages(
 ): Promise<string[]> {
   if (sourceId === '') throw new WrongUseError('--source has to be the id of a source of the catalog.')
   const messages = await readMessages(given, config.message)
-  if (!isAnySource) {
-    const unchecked = await refuseUnknownSource(config, log, { sourceId, role: 'send' })
-    if (unchecked !== undefined) writeError(unchecked)
-  }
+  const unchecked = await refuseUnknownSource(config, log, { sourceId, role: 'send', isAnySource })
+  if (unchecked !== undefined) writeError(unchecked)
   let trouble: string | undefined
   const producer = await askKafka(
     config,

@@ -34,7 +34,7 @@ import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
 import { logCalls } from './log-calls.ts'
 import type { TopicTokens } from './catalog/followed-topic.ts'
-import { OwnChanges } from './operations/own-changes.ts'
+import { OwnChanges } from './own-changes.ts'
 import { openCatalog } from './catalog/open-catalog.ts'
 import type { RoleCatalog } from './catalog/role-catalog.ts'
 import type { Parts } from './start/parts.ts'
@@ -143,11 +143,10 @@ export async function startAdminPart({
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
   const own = new OwnChanges(catalog)
-  const opened = await openDesk({ config, log, parts, role, topic })
-  const catalogDesk = opened && own.noted(opened)
+  const catalogDesk = own.noted(await openDesk({ config, log, parts, role, topic }))
   const atDesk = deskCalls(catalogDesk, config, log)
-  const ofPages = { config, log, parts, metrics, tokens: book, topic, catalog, followed }
-  const { console, live } = openPages({ ...ofPages, desk: catalogDesk, replays: liveReplays(desk, catalog) })
+  const ofPages = { config, log, parts, metrics, tokens: book, topic, catalog, followed, desk: catalogDesk }
+  const { console, live } = openPages({ ...ofPages, replays: liveReplays(desk, catalog) })
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, catalog, log),
@@ -170,8 +169,10 @@ export async function startAdminPart({
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
-  const served = await serve(server, { config, parts, watch, live })
-  return { ...served, codeOf: (token) => console.codeOf(token) }
+  return {
+    ...(await serve(server, { config, parts, watch, live })),
+    codeOf: (token) => console.codeOf(token),
+  }
 }
 
 /** Opens the console and its live views, and shows their metrics. */

@@ -86,9 +86,7 @@ export async function syncAudience(
   const input = await openInput(options.file)
   warnOfAge(input, options, head, screen)
   const role = roleOf(options)
-  const unchecked = options.isAnySource
-    ? undefined
-    : await refuseUnknownSource(config, log, { sourceId: spaceId, role })
+  const unchecked = await refuseUnknownSource(config, log, { sourceId: spaceId, role, ...options })
   const kafka = await openKafka(config, log, role)
   const memberships = topicNames(config, await refuseWhileGrowing(kafka, config)).memberships
   const partitions = await partitionsOf(kafka, config, topic)
@@ -117,18 +115,26 @@ export async function syncAudience(
     ]
     const what = `${counted(total.parts, 'part')} to ${counted(partitions, 'partition')} of ${topic}`
     if (isDryRun) return [...read, `nothing sent: it would be ${what}`]
-    // Checks the number of partitions again, because reading the file may have taken long. The worker would
-    // refuse parts that were made for another number of partitions.
-    await refuseWhileGrowing(kafka, config)
-    if ((await partitionsOf(kafka, config, topic)) !== partitions)
-      throw new StartError(
-        `${topic} has got more partitions meanwhile: run the command again. Nothing was sent.`,
-      )
+    await refuseGrown(kafka, config, { topic, partitions })
     await send(config, log, { sync, plans, total, topic, spaceId, role, screen })
     return [...read, `sent     ${what}`, `sync     ${head.syncId}`]
   } finally {
     sync.close()
   }
+}
+
+/**
+ * Checks the number of partitions again, because reading the file may have taken long. The worker would
+ * refuse parts that were made for another number of partitions.
+ */
+async function refuseGrown(
+  kafka: Kafka,
+  config: Config,
+  { topic, partitions }: { readonly topic: string; readonly partitions: number },
+): Promise<void> {
+  await refuseWhileGrowing(kafka, config)
+  if ((await partitionsOf(kafka, config, topic)) === partitions) return
+  throw new StartError(`${topic} has got more partitions meanwhile: run the command again. Nothing was sent.`)
 }
 
 /** Returns the role of a sync. Only `audience sync` may read the known members. */

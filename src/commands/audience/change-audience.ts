@@ -63,13 +63,9 @@ export async function changeAudience(
         'There is no change: name one with flags (--help), or write changes to standard input, one a line.',
       )
     }
-    if (!isAnySource) {
-      const unchecked = await refuseUnknownSource(config, log, {
-        sourceId: spaceId,
-        role: 'audience change',
-      })
-      if (unchecked !== undefined) writeError(unchecked)
-    }
+    const wanted = { sourceId: spaceId, role: 'audience change', isAnySource } as const
+    const unchecked = await refuseUnknownSource(config, log, wanted)
+    if (unchecked !== undefined) writeError(unchecked)
     await send(config, log, { spool, spaceId, screen })
     return [`sent ${counted(total, 'change')} to ${topicNames(config).audienceChanges}`]
   } finally {

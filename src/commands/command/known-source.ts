@@ -10,6 +10,8 @@ import { anySourceOption } from './tools.ts'
 type Wanted = {
   readonly sourceId: string
   readonly role: Extract<KafkaRole, 'send' | `audience ${string}`>
+  /** True: nothing is checked, and the catalog isn't read. */
+  readonly isAnySource: boolean
 }
 
 /**
@@ -20,8 +22,9 @@ type Wanted = {
 export async function refuseUnknownSource(
   config: Config,
   log: Logger,
-  { sourceId, role }: Wanted,
+  { sourceId, role, isAnySource }: Wanted,
 ): Promise<string | undefined> {
+  if (isAnySource) return undefined
   let catalog: Catalog
   try {
     catalog = await readCatalog(config, log, role)

@@ -6,8 +6,8 @@ import { StartError } from '../../roles/start/start-error.ts'
 export type AdminClient = {
   readonly origin: string
   /**
-   * Sends a request, and resolves with the body of its answer. Rejects with a `RefusedError` if the API refuses
-   * the request, and with a `NoAnswerError` if it can't be reached or is busy.
+   * Sends a request, and resolves with the body of its answer. Rejects with a `RefusedError` if the API
+   * refuses the request, and with a `NoAnswerError` if it can't be reached or is busy.
    */
   ask(method: 'GET' | 'POST', path: string, body?: object, signal?: AbortSignal): Promise<unknown>
 }

@@ -35,9 +35,10 @@ export async function listen(config: Config, options: ListenOptions): Promise<vo
   const show = new Showing(options, config.delivery.timeoutMs)
   try {
     const contents = forwarder && contentsOf(client)
+    const lacking = await whatLacks(client, filter)
     say(`Listening to ${subjectOf(filter)} at ${client.origin}. Ctrl-C ends it.`)
     if (forwarder !== undefined) say(`Forwarding to ${forward}, signed with the secret ${forwarder.secret}`)
-    for (const line of await whatLacks(client, filter)) say(line)
+    for (const line of lacking) say(line)
     for await (const event of pollFeed(client, { filter, signal })) {
       if (event.kind !== 'attempts') say(textOf(event))
       else
@@ -53,8 +54,8 @@ export async function listen(config: Config, options: ListenOptions): Promise<vo
 }
 
 /**
- * Says what of the filter the catalog lacks. Whoever listens goes on, because it may be made later. An API that
- * doesn't answer says nothing: the feed tells that.
+ * Says what of the filter the catalog lacks. Whoever listens goes on, because it may be made later. An API
+ * that doesn't answer says nothing: the feed tells that.
  */
 async function whatLacks(client: AdminClient, { destination, source }: FeedFilter): Promise<string[]> {
   const paths = [

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Catalog } from '../../catalog/catalog.ts'
-import type { OpenedDesk } from './catalog-desk.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { OpenedDesk } from './operations/catalog-desk.ts'
 
 /** How long a request waits for earlier changes, in milliseconds. */
 const mostWaitMs = 2_000
@@ -19,7 +19,8 @@ export class OwnChanges {
   }
 
   /** Returns a desk of which each change is noted here. */
-  noted<D extends Pick<OpenedDesk, 'change'>>(desk: D): D {
+  noted(desk: OpenedDesk | undefined): OpenedDesk | undefined {
+    if (desk === undefined) return undefined
     const change: OpenedDesk['change'] = async (order) => {
       const answer = await desk.change(order)
       if (answer.ok && order.isDryRun !== true) this.#last = Math.max(this.#last, answer.revision)
