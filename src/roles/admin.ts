@@ -142,8 +142,7 @@ export async function startAdminPart({
   const deliveryLog = logCalls({ config, log, desk, catalog, query: logQuery })
   parts.defer(() => deliveryLog.close())
   const book = new TokenBook({ ofFile: tokens, ofTopic: () => topic?.tokens() ?? noTokens })
-  const own = new OwnChanges(catalog)
-  const catalogDesk = own.noted(await openDesk({ config, log, parts, role, topic }))
+  const { own, catalogDesk } = await openDesk({ config, log, parts, role, topic, catalog })
   const atDesk = deskCalls(catalogDesk, config, log)
   const ofPages = { config, log, parts, metrics, tokens: book, topic, catalog, followed, desk: catalogDesk }
   const { console, live } = openPages({ ...ofPages, replays: liveReplays(desk, catalog) })
@@ -169,10 +168,8 @@ export async function startAdminPart({
     requestTimeoutMs: config.admin.requestTimeoutMs,
     ...observed(metrics, log),
   })
-  return {
-    ...(await serve(server, { config, parts, watch, live })),
-    codeOf: (token) => console.codeOf(token),
-  }
+  const served = await serve(server, { config, parts, watch, live })
+  return { ...served, codeOf: (token) => console.codeOf(token) }
 }
 
 /** Opens the console and its live views, and shows their metrics. */
@@ -289,21 +286,24 @@ function observed(
 
 const noTokens: TopicTokens = new Map()
 
-/** Opens the desk that changes the catalog. Returns `undefined` if the catalog is in a file. */
+/** Opens the desk that changes the catalog: `undefined` if the catalog is in a file. */
 async function openDesk({
   config,
   log,
   parts,
   role,
   topic,
+  catalog,
 }: Pick<AdminOptions, 'config' | 'log' | 'parts'> & {
   role: KafkaRole
   topic: RoleCatalog['topic'] | undefined
-}): Promise<OpenedDesk | undefined> {
-  if (config.catalog.source === 'file') return undefined
+  catalog: () => Catalog
+}): Promise<{ own: OwnChanges; catalogDesk: OpenedDesk | undefined }> {
+  const own = new OwnChanges(catalog)
+  if (config.catalog.source === 'file') return { own, catalogDesk: undefined }
   const desk = await openCatalogDesk(config, log, role, () => topic?.trouble()?.problem)
   parts.defer(() => within(leaveMs, desk.close()))
-  return desk
+  return { own, catalogDesk: own.noted(desk) }
 }
 
 /** Returns the names of the topics that a role reads or writes. */

@@ -19,8 +19,7 @@ export class OwnChanges {
   }
 
   /** Returns a desk of which each change is noted here. */
-  noted(desk: OpenedDesk | undefined): OpenedDesk | undefined {
-    if (desk === undefined) return undefined
+  noted(desk: OpenedDesk): OpenedDesk {
     const change: OpenedDesk['change'] = async (order) => {
       const answer = await desk.change(order)
       if (answer.ok && order.isDryRun !== true) this.#last = Math.max(this.#last, answer.revision)
