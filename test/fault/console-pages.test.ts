@@ -244,6 +244,23 @@ test('what a session may not do is not offered', async () => {
     expect(links).not.toContain(refused)
 })
 
+test('a customer is sent to no page that is not for them', async () => {
+  const { page } = await open()
+  const missing = { type: '/problems/not-found', title: 'Not found', status: 404, detail: 'There is none.' }
+  await page.route('**/v1/destinations/crm/health', (route) => route.fulfill({ status: 404, json: missing }))
+  await page.goto(urlOf('customer', 'destination?id=crm'))
+  await page.getByText('It may have been removed.').waitFor()
+  expect(await page.getByRole('main').getByRole('link').count()).toBe(0)
+  await page.route('**/v1/sources', (route) => route.fulfill({ json: { sources: [], catalogVersion: 'r1' } }))
+  await page.goto(urlOf('customer', 'sources'))
+  await page.getByText('No source is among what you see.').waitFor()
+  await page.goto(urlOf('customer', 'message?id=m1'))
+  await page.getByRole('heading', { name: /^To / }).first().waitFor()
+  const facts = page.locator('.facts')
+  expect(await facts.getByText('Source', { exact: true }).count()).toBe(1)
+  expect(await facts.getByRole('link').count()).toBe(0)
+})
+
 test('a new destination gets the only source, also if somebody types before the sources have come', async () => {
   const { page, complaints } = await open()
   const { promise: isTyped, resolve: typed } = Promise.withResolvers<void>()
