@@ -141,7 +141,7 @@ if (settings.mode === 'once') {
   const { page } = await visit()
   await page.evaluate((everyMs) => window.sendSteadily(everyMs), settings.everyMs)
   await isToldToStop()
-  await page.evaluate(() => window.stop())
+  await page.evaluate(() => window.endCalls())
   await add(page)
 }
 await browser.close()

@@ -64,15 +64,21 @@ window.sendTracks = async (count, text) => {
   await Promise.all(calls)
 }
 
-/** Makes calls until `window.stop`. While the page is open, the client sends again what has failed. */
+/** Makes calls until `window.endCalls`. While the page is open, the client sends again what has failed. */
 window.sendSteadily = (everyMs) => {
   let index = 0
+  const underWay = new Set()
   const timer = setInterval(() => {
-    call('track', 'Product Viewed', { index: index++ }).catch((error) =>
-      delivered.failures.push(String(error)),
-    )
+    const sent = call('track', 'Product Viewed', { index: index++ })
+      .catch((error) => delivered.failures.push(String(error)))
+      .finally(() => underWay.delete(sent))
+    underWay.add(sent)
   }, everyMs)
-  window.stop = () => clearInterval(timer)
+  // A call that the client still tries again has neither succeeded nor failed.
+  window.endCalls = async () => {
+    clearInterval(timer)
+    await Promise.all(underWay)
+  }
 }
 
 window.delivered = () => delivered
