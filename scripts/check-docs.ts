@@ -22,9 +22,12 @@ import { svgFault } from './svg.ts'
  * - A message of the program, a compose file or the chart names a command or a flag that doesn't exist.
  * - A diagram or a picture can't be read, or a block of code isn't in its language.
  * - A page of `docs` isn't in its index, or doesn't say in its first hundred words whom it is for.
+ * - The README has too many words.
  * - A decision is too long, or differs from its row in the index of decisions.
  */
 const root = resolve(import.meta.dirname, '..')
+/** The README shows the way. What is over this goes to a page of `docs`. */
+const maxReadmeWords = 1_200
 const run = promisify(execFile)
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const found = (pattern: string): string[] =>
@@ -63,6 +66,7 @@ const faults = [
   ...pages.filter(({ file }) => hasReaders(file)).flatMap(readerFaults),
   ...pictureFaults(),
   ...indexFaults(),
+  ...readmeFaults(),
   ...decisionFaults(found('docs/decisions/[0-9]*.md').map(pageOf), pageOf('docs/decisions/README.md')),
 ]
 
@@ -98,6 +102,11 @@ function indexFaults(): string[] {
   return found('docs/*.md')
     .filter((file) => file !== index.file && !linked.has(file))
     .map((file) => `${file} is not in docs/README.md: add a row`)
+}
+
+function readmeFaults(): string[] {
+  const words = read('README.md').trim().split(/\s+/).length
+  return words > maxReadmeWords ? [`README.md has ${words} words, of ${maxReadmeWords} at most`] : []
 }
 
 /** Pages that people come to from outside of the code. */
