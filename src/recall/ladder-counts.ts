@@ -81,6 +81,11 @@ export class LadderCounts {
     return this.#codes.countOf(destinationId)
   }
 
+  /** How many messages wait, of those that are known. */
+  get total(): number {
+    return this.#codes.total
+  }
+
   /** How many more records wait, at most. `undefined`: this isn't known yet. */
   get unknown(): number | undefined {
     if (!this.#areAllBegun) return undefined

@@ -11,6 +11,7 @@ export class LadderCodes {
   readonly #counts: number[] = []
   readonly #free: number[] = []
   readonly #most: number
+  #total = 0
 
   /** `most`: the most destinations that are counted at a time. */
   constructor(most: number) {
@@ -28,6 +29,7 @@ export class LadderCodes {
       this.#counts[place] = 0
     }
     this.#counts[place] = (this.#counts[place] ?? 0) + 1
+    this.#total++
     return place + firstCode
   }
 
@@ -36,6 +38,7 @@ export class LadderCodes {
     const place = code - firstCode
     const left = (this.#counts[place] ?? 0) - 1
     this.#counts[place] = left
+    this.#total--
     const id = this.#ids[place]
     if (left > 0 || id === undefined) return
     this.#codes.delete(id)
@@ -46,6 +49,11 @@ export class LadderCodes {
   countOf(destinationId: string): number {
     const place = this.#codes.get(destinationId)
     return place === undefined ? 0 : (this.#counts[place] ?? 0)
+  }
+
+  /** How many are counted in all. */
+  get total(): number {
+    return this.#total
   }
 
   ids(): Iterable<string> {

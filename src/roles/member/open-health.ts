@@ -39,7 +39,7 @@ export type OpenHealthOptions = {
   readonly firstSyncs: Pick<FirstSyncs, 'progress'>
   readonly marks: Pick<BackfillMarks, 'behind'>
   readonly group: Pick<GroupConsumer, 'partitions'>
-  readonly ladder: Pick<LadderCounts, 'look' | 'ids' | 'countOf' | 'unknown'>
+  readonly ladder: Pick<LadderCounts, 'look' | 'ids' | 'countOf' | 'total' | 'unknown'>
   readonly waiting: Pick<WaitingQueues, 'backlogs' | 'oldestOf' | 'learnTimes' | 'readyUnits'>
   readonly pipeline: Pick<Pipeline, 'lanes' | 'lowered' | 'openHooks' | 'paceOf' | 'waitingFor'>
 }
@@ -178,7 +178,11 @@ function processOf({ config, waiting, group, ladder }: OpenHealthOptions, counts
     of: config.topics.partitions,
     lag: lagOf(fresh),
     ...(oldest.length > 0 && { oldestMs: Math.min(...oldest) }),
-    retrying: lagOf(read.filter(({ waitMs }) => waitMs > 0)),
+    // Until a commit passes them, the lag also has messages that were called back or given up.
+    retrying:
+      ladder.unknown === undefined
+        ? lagOf(read.filter(({ waitMs }) => waitMs > 0))
+        : ladder.total + ladder.unknown,
     uncountedRetries: ladder.unknown ?? null,
     ...counts,
   }

@@ -152,6 +152,9 @@ test('what is called back, or given up, is counted no more', { timeout: timeoutM
   await runSluice(['destinations', 'drop', 'held', '--waiting', '--yes'], sluice.settings)
   // It was given up.
   expect(await countedAs(exactly(0, 17, 0))).toEqual(exactly(0, 17, 0))
+  // The status counts the same in all, although what was called back or given up is still among what waits.
+  const { stdout } = await runSluice(['status', '--json'], sluice.settings)
+  expect(JSON.parse(stdout)).toMatchObject({ retrying: 17 })
   // A next owner finds what was taken early in the commits.
   await sluice.worker.terminate()
   await sluice.restart()
