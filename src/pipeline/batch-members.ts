@@ -5,6 +5,7 @@ import { isOwnRequest } from '../shape/shaper.ts'
 import { type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
 import type { Delivery } from './delivery.ts'
 import { forgetEditedHooks } from './edited-hooks.ts'
+import type { Judging } from './judging.ts'
 import { ready, type Ruled, type Rules } from './rules.ts'
 import type { StoppedUnits } from './stopped-units.ts'
 
@@ -14,6 +15,7 @@ type GatherOptions = {
   readonly plan: PlanOptions
   readonly catalog: () => object
   readonly rules: Pick<Rules, 'apply' | 'end'>
+  readonly judging: Pick<Judging, 'isNeededAgainBy'>
 }
 
 /** A batch that is to be sent: the delivery whose turn came, and what is planned for it. */
@@ -37,14 +39,14 @@ export function gatherBatch(
   const { batch } = endpoint.definition
   const gathered = [lead]
   if (batch === undefined) return gathered
-  const { lanes, stopped, catalog, rules } = options
+  const { lanes, stopped, catalog, rules, judging } = options
   const nowMs = performance.now()
   const most = Math.min(batch.maxMessages, ...plan.hooks.map(({ takenSize }) => takenSize.mostAt(nowMs)))
   let bytes = bytesOf(lead)
   const last: { ruled: Ruled } = { ruled: ready }
   const leaves = (next: Delivery): boolean => {
     if (gathered.length >= most) return false
-    if (next.replayJob !== lead.replayJob || stopped.has(next)) return false
+    if (next.replayJob !== lead.replayJob || stopped.has(next) || judging.isNeededAgainBy(next)) return false
     // A newer value of its property waits, and takes its place when it leads a batch.
     if (next.orderingKey?.first !== undefined) return false
     forgetEditedHooks(next, endpoint.definition)

@@ -187,6 +187,11 @@ export class Delivery implements RetryState {
   lastOutcome: string
   property: PropertyHeader | undefined
   isUncertain: boolean
+  /**
+   * The number of deletions in its unit (`deletionsOf`) when it was decided last that the delivery is sent.
+   * `undefined`: it wasn't decided yet.
+   */
+  deletionsKnown: number | undefined
   /** True if the conditions of its destination weren't asked yet, because the destination had to wait. */
   isUnjudged: boolean
   #isNewlyUncertain: boolean
@@ -256,6 +261,7 @@ export class Delivery implements RetryState {
     this.isDelivered = state.isDelivered ?? false
     this.replayJob = state.replayJob ?? ''
     this.#mapping = state.mapping ?? (state.attempts > 0 ? '' : undecidedMapping)
+    this.deletionsKnown = undefined
     this.orderingKey = undefined
     this.behind = undefined
     this.trace = undefined

@@ -4,7 +4,10 @@ import type { Exits } from './exits.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
 
-type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging' | 'mayBeDeleted'> & {
+type JudgingOptions = Pick<
+  PipelineOptions,
+  'catalog' | 'judge' | 'needsJudging' | 'mayBeDeleted' | 'deletionsOf'
+> & {
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
   readonly isDraining: () => boolean
@@ -45,12 +48,32 @@ export class Judging {
     return this.#options.mayBeDeleted?.(property, pending.record.partition) ?? false
   }
 
+  /** Notes that by all deletions that are known now, a delivery is to be sent. */
+  noteKnown(delivery: Delivery): void {
+    delivery.deletionsKnown = this.#deletionsOf(delivery)
+  }
+
+  /**
+   * Returns true if a user was deleted since it was decided that a delivery is sent, and this may have been
+   * its user. A lane with a rate may hold a delivery for long, and a `delete` must not be followed by what
+   * came before it.
+   */
+  isNeededAgainBy(delivery: Delivery): boolean {
+    if (delivery.deletionsKnown === this.#deletionsOf(delivery) || !this.isNeededBy(delivery)) return false
+    return delivery.property === undefined || this.mayBeDeleted(delivery)
+  }
+
+  #deletionsOf({ pending }: Delivery): number {
+    return this.#options.deletionsOf?.(pending.record.partition) ?? 0
+  }
+
   /**
    * Decides whether a delivery is still sent, and ends it if it isn't. Returns `send` if it is to be sent,
    * and `let go` if this worker must not make it any more. A delivery with a property must hold its ordering
    * key. Newer values then wait for the key, so the decision is still right when the delivery is sent.
    */
   async judge(delivery: Delivery): Promise<'send' | 'let go' | 'ended'> {
+    this.noteKnown(delivery)
     const judgement = await this.#judgementOf(delivery)
     return judgement === undefined ? 'let go' : this.#carryOut(delivery, judgement)
   }

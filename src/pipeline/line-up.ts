@@ -49,7 +49,8 @@ export class LineUp {
 
   /** Lines up a delivery by the present catalog. If its destination isn't `on`, the state decides. */
   enqueue(delivery: Delivery, known?: DestinationDefinition): void {
-    const { catalog, endpoints, groupShare, plan, parking, exits, queue, now } = this.#options
+    const { catalog, endpoints, groupShare, plan, parking, exits, queue, judging, now } = this.#options
+    if (delivery.deletionsKnown === undefined) judging.noteKnown(delivery)
     if (queue?.wasQueued(delivery) === true) {
       exits.settle(delivery)
       return

@@ -284,6 +284,11 @@ export type PipelineOptions = {
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
+   * Returns a number that grows with each deletion of a user in a unit. Without this function, no user is
+   * deleted while a delivery lines up.
+   */
+  deletionsOf?: (unit: number) => number
+  /**
    * Called each time a destination misses a value of a space, and so needs a backfill. If the call returns a
    * promise, the record is settled only after the promise has resolved. Otherwise the need for the backfill
    * could be lost if the process ended.

@@ -105,6 +105,10 @@ export class Turns {
       return
     }
     const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)
+    if (this.#options.judging.isNeededAgainBy(delivery)) {
+      void this.#judgeAgain(delivery)
+      return
+    }
     const { endpoints, lineUp, now, plan: planOptions } = this.#options
     const catalog = this.#options.catalog()
     const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
@@ -134,6 +138,22 @@ export class Turns {
     else if (definition.batch === undefined || isOwnRequest(delivery.shaped))
       this.#attempt(delivery, endpoint, plan, startedMs)
     else this.#attemptBatch({ lead: delivery, endpoint, plan, startedMs })
+  }
+
+  /**
+   * Decides once more whether a delivery is sent, because a user was deleted while it waited in its lane. It
+   * keeps its place meanwhile.
+   */
+  async #judgeAgain(delivery: Delivery): Promise<void> {
+    const { judging, lineUp } = this.#options
+    this.#account.begin()
+    const judged = await judging.judge(delivery)
+    if (judged === 'send') this.begin(delivery)
+    else {
+      this.#lanes.sentNothing(delivery)
+      if (judged === 'let go') lineUp.letGo(delivery)
+    }
+    this.#account.end()
   }
 
   /**

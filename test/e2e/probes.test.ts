@@ -250,7 +250,7 @@ describe('/metrics', () => {
       }
     }
     expect([...values.keys()].toSorted()).toEqual(
-      'broker commit kind outcome partition reason request role state status_class tier topic verdict version way'.split(
+      'broker commit kind limit outcome partition reason request role state status_class tier topic verdict version way'.split(
         ' ',
       ),
     )

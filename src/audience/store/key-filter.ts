@@ -5,7 +5,7 @@
 export class KeyFilter {
   readonly #bits: Uint8Array
   readonly #mask: number
-  #isEmpty = true
+  #added = 0
 
   /**
    * @param bits The size of the filter in bits, a power of two. When a tenth of the bits are set, the filter
@@ -17,7 +17,12 @@ export class KeyFilter {
   }
 
   get isEmpty(): boolean {
-    return this.#isEmpty
+    return this.#added === 0
+  }
+
+  /** How often a key was added, also one that was there already. */
+  get added(): number {
+    return this.#added
   }
 
   /** Adds a key. Returns false if the key had certainly not been added before. */
@@ -26,13 +31,13 @@ export class KeyFilter {
     const before = this.#bits[at >>> 3] ?? 0
     const bit = 1 << (at & 7)
     this.#bits[at >>> 3] = before | bit
-    this.#isEmpty = false
+    this.#added++
     return (before & bit) !== 0
   }
 
   /** Returns false if the key has certainly never been added. */
   mayHold(key: string): boolean {
-    if (this.#isEmpty) return false
+    if (this.isEmpty) return false
     const at = hashOf(key) & this.#mask
     return ((this.#bits[at >>> 3] ?? 0) & (1 << (at & 7))) !== 0
   }

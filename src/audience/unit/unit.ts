@@ -211,6 +211,11 @@ export class AudienceUnit {
     return !this.#options.deletions.isEmpty
   }
 
+  /** A number that grows with each deletion of a user. */
+  get deletions(): number {
+    return this.#options.deletions.added
+  }
+
   mayBeDeleted(userId: string, spaceId: string): boolean {
     const { deletions } = this.#options
     return !deletions.isEmpty && deletions.mayHold(deletionKeyOf({ userId, spaceId }))

@@ -48,6 +48,8 @@ export type AudienceUnits = {
    * is never wrongly false.
    */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
+  /** Returns a number that grows with each deletion of a user in a unit. */
+  deletionsOf(unit: number): number
   /**
    * Returns a page of the states that a unit holds of a space, as they are on disk. Returns `undefined` if
    * this member doesn't own the unit.
@@ -206,6 +208,10 @@ class OpenUnits implements AudienceUnits {
 
   hasDeletions(unit: number): boolean {
     return this.#units.get(unit)?.hasDeletions ?? false
+  }
+
+  deletionsOf(unit: number): number {
+    return this.#units.get(unit)?.deletions ?? 0
   }
 
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean {
