@@ -146,7 +146,8 @@ describe('the probes', () => {
   test('a worker that the group keeps waiting while it joins again stops at once, with a last commit, and has left', async () => {
     const [warming, count] = [2_000, 20]
     const own = await setShopScene(receiver.url('/slow'), {
-      SLUICE_KAFKA_SESSION_TIMEOUT: '15s',
+      // So long does the group wait for the killed worker. All that is looked at happens before, on a busy machine too.
+      SLUICE_KAFKA_SESSION_TIMEOUT: '40s',
       SLUICE_DELIVERY_TIMEOUT: '15s',
     })
     const first = await startSluice(own.variables)
@@ -174,14 +175,14 @@ describe('the probes', () => {
 
     const { code, tookMs } = await first.terminate()
     expect(code).toBe(0)
-    // The group keeps a worker waiting for 15 s.
+    // The group keeps a worker waiting for 40 s.
     expect(tookMs).toBeLessThan(12_000)
     expect(joinsOf(first)).toHaveLength(2)
     expect(errorsOf(first)).toEqual([])
     const rest = await own.lag()
     expect(rest).toBeLessThan(count)
     await until('the next one has delivered the rest', async () => (await own.lag()) === 0, {
-      timeoutMs: 60_000,
+      timeoutMs: 120_000,
     })
     expect(await requests()).toBe(count + rest)
     // At its first join, the next worker gets as many partitions as the first worker had when it was alone.
