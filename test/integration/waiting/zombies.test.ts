@@ -91,13 +91,19 @@ test('a zombie that takes itself for the owner says nothing of what later owners
   expect(await third.drain('a')).toEqual(['m1', 'm2'])
 })
 
-test('an owner that loses its unit looks for void records first, and the next one waits for this', async () => {
+/** A former owner appends a message after its successor, which has not looked at the log since then. */
+async function appendedTooLate() {
   const of = await createQueueTopics()
   const zombie = await own(of, 0)
   const second = await own(of, 1)
   second.begin()
   await second.appendNew(1)
   await zombie.appendNew(1)
+  return { of, second }
+}
+
+test('an owner that loses its unit looks for void records first, and the next one waits for this', async () => {
+  const { of, second } = await appendedTooLate()
   second.lose()
   expect(second.lent()).toBe(1)
   await look(of, second, () => second.lent() === 0)
@@ -106,12 +112,7 @@ test('an owner that loses its unit looks for void records first, and the next on
 })
 
 test('an owner that stops waits for what it reads of the log', async () => {
-  const of = await createQueueTopics()
-  const zombie = await own(of, 0)
-  const second = await own(of, 1)
-  second.begin()
-  await second.appendNew(1)
-  await zombie.appendNew(1)
+  const { of, second } = await appendedTooLate()
   await lookAt(new Map([[0, second.queue]]), { reader, topic: of.topic, nowMs: performance.now() })
   await second.queue.flush()
   expect(second.lent()).toBe(0)
