@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Breath } from '../async/breath.ts'
 import { OneAtATime } from '../async/one-at-a-time.ts'
+import { type Rate, TokenBucket } from '../async/token-bucket.ts'
 import type { Quota } from '../catalog/labels.ts'
 import type { Variables } from '../catalog/variables.ts'
 import { NotWrittenError, type Pen, UnknownOutcomeError, usualTransactionMs } from '../kafka/pen/pen.ts'
@@ -15,6 +16,7 @@ import { type AskedChange, CatalogLog, type ChangeSet, type RefusedRecord } from
 import { isEntry, keyOf, type ObjectName } from './names.ts'
 import type { CatalogPiece } from './read.ts'
 import type { RecordSeals } from './record.ts'
+import { WaitingChanges } from './waiting-changes.ts'
 
 export type DeskOptions = {
   readonly pen: Pick<Pen, 'isHeld' | 'take' | 'write' | 'close'>
@@ -127,12 +129,19 @@ const doubtful =
   'Kafka did not answer in time: the change may have been made, so look at it before you repeat it'
 
 /** The most changes in one transaction. */
-const mostAtOnce = 100
+const mostAtOnce = 25
 /**
- * While changes with this many objects wait, no more are taken: about half a minute of work. So a Kafka that
- * doesn't answer, and clients that don't wait for answers, don't fill the memory.
+ * While changes with this many objects wait, no more are taken: 40 seconds of work. So a Kafka that doesn't
+ * answer, and clients that don't wait for answers, don't fill the memory.
  */
 export const mostWaitingObjects = 20_000
+/**
+ * How many objects change at most while changes come all the time. Each change costs the broker, and each
+ * process of the installation, about a tenth of a millisecond. Deliveries need this time.
+ */
+const objectRate: Rate = { perSecond: 500, burst: 100 }
+/** A transaction counts as at most this many objects, so that nobody waits for minutes after a large one. */
+const mostCounted = 500
 /** How long a transaction may take for each of its objects, and at most, in milliseconds. */
 const transactionMs = { each: 1, most: 15 * 60_000 } as const
 /** By this factor, a transaction gets more time if Kafka has ended the last one because it took too long. */
@@ -148,7 +157,10 @@ const firstPauseMs = 100
 export class CatalogDesk {
   readonly #options: DeskOptions
   readonly #log: CatalogLog
-  #waiting: Waiting[] = []
+  readonly #waiting = new WaitingChanges<Waiting>()
+  readonly #rate = new TokenBucket(objectRate, performance.now())
+  /** Set while the desk rests, because many objects have changed. Changes wait meanwhile. */
+  #rest: NodeJS.Timeout | undefined
   /** How many objects the changes name that have no answer yet. */
   #unanswered = 0
   /** How long a transaction may take with the pen that is held, in milliseconds. */
@@ -176,8 +188,8 @@ export class CatalogDesk {
     this.#unanswered += objects
     try {
       const { promise, resolve, reject } = Promise.withResolvers<ChangeAnswer>()
-      this.#waiting.push({ ...change, resolve, reject })
-      this.#turns.run().catch(() => undefined)
+      this.#waiting.add({ ...change, resolve, reject })
+      this.#goOn()
       return await promise
     } finally {
       this.#unanswered -= objects
@@ -188,17 +200,35 @@ export class CatalogDesk {
     await this.#options.pen.close()
   }
 
+  /** Makes the next changes, unless the desk rests. Reads the topic to its end in any case. */
   async #work(): Promise<void> {
-    if (this.#waiting.length === 0) return this.#read()
-    while (this.#waiting.length > 0) {
-      const batch = { open: this.#waiting.splice(0, mostAtOnce), isDoubtful: false, times: 1 }
-      try {
-        await this.#make(batch)
-      } catch (cause) {
-        const error = batch.isDoubtful ? new UnknownOutcomeError(doubtful, { cause }) : cause
-        for (const { reject } of batch.open) reject(error)
-      }
+    if (this.#waiting.areNone || this.#isResting()) return this.#read()
+    const batch = { open: this.#waiting.take(mostAtOnce), isDoubtful: false, times: 1 }
+    try {
+      await this.#make(batch)
+    } catch (cause) {
+      const error = batch.isDoubtful ? new UnknownOutcomeError(doubtful, { cause }) : cause
+      for (const { reject } of batch.open) reject(error)
+      // Who only looks shares this turn, and has to know that Kafka doesn't answer.
+      await this.#read()
+    } finally {
+      if (!this.#waiting.areNone) this.#goOn()
     }
+  }
+
+  /** Returns true while too many objects have changed of late. Goes on by itself after that. */
+  #isResting(): boolean {
+    const restMs = this.#rate.take(performance.now(), 0)
+    if (restMs === 0) return false
+    this.#rest ??= setTimeout(() => {
+      this.#rest = undefined
+      this.#goOn()
+    }, restMs)
+    return true
+  }
+
+  #goOn(): void {
+    if (this.#rest === undefined) this.#turns.run().catch(() => undefined)
   }
 
   /** Answers each change of the batch, or puts it back. `batch.open` has those that are neither. */
@@ -290,7 +320,7 @@ export class CatalogDesk {
       // The rules about sources concern all objects.
       const isOfSource = edits.some(({ name }) => name.kind === 'source')
       if (taken.size > 0 && (hasSource || isOfSource || keys.some((key) => taken.has(key)))) {
-        this.#waiting.push(waiting)
+        this.#waiting.add(waiting)
         continue
       }
       if (waiting.isAllowed?.() === false) {
@@ -383,6 +413,7 @@ export class CatalogDesk {
         })
       this.#looked.set(changeId, undefined)
     }
+    this.#rate.take(performance.now(), Math.min(records.length - planned.length, mostCounted))
     const offsets = await pen.write(records, inOnePlace(trail))
     for (const { changeId } of planned) this.#looked.delete(changeId)
     let at = 0

@@ -58,6 +58,12 @@ function deskOf(
   })
 }
 
+/** Returns the edit that makes a destination of the source `shop`. */
+function destination(id: string): Edit {
+  const given = { id, sources: ['shop'], sharedSecret: 'secret', hooks: [{ url: 'https://example.com/' }] }
+  return { name: { kind: 'destination', id }, op: 'put', given }
+}
+
 function source(id: string, name: string): Edit {
   return { name: { kind: 'source', id }, op: 'put', given: { id, name } }
 }
@@ -269,4 +275,35 @@ test('an export of a later version is refused with what is in it that this one d
     'test',
   )
   expect(read).toMatchObject({ ok: false, problem: 'a later version of Sluice wrote it: update this one' })
+})
+
+test('a burst of changes is made at 500 a second, and one of another author does not wait for its end', async () => {
+  const desk = deskOf([])
+  await desk.change({ edits: [source('shop', 'Shop')], by: 'ann' })
+  const ended: string[] = []
+  const change = async (id: string, by: string): Promise<void> => {
+    expect(await desk.change({ edits: [destination(id)], by })).toMatchObject({ ok: true })
+    ended.push(by)
+  }
+  const startMs = performance.now()
+  const burst = Array.from({ length: 600 }, (_, index) => change(`d${index}`, 'script'))
+  await change('paused', 'sre')
+  expect(ended.length).toBeLessThanOrEqual(50)
+  await Promise.all(burst)
+  // The first hundred are free.
+  expect(performance.now() - startMs).toBeGreaterThan(990)
+  expect(ended).toHaveLength(601)
+})
+
+test('who looks during a burst does not wait for its end', async () => {
+  const desk = deskOf([])
+  await desk.change({ edits: [source('shop', 'Shop')], by: 'ann' })
+  const changes = Array.from({ length: 1_500 }, (_, index) =>
+    desk.change({ edits: [destination(`d${index}`)], by: 'script' }),
+  )
+  await changes[0]
+  const { all } = await desk.look()
+  expect(all.size).toBeLessThan(1_500)
+  await Promise.all(changes)
+  expect((await desk.look()).all.size).toBe(1_501)
 })
