@@ -1,5 +1,5 @@
 import type { SourcedMessage } from './queued-message.ts'
-import { isEarlier, type Tenure } from './tenure.ts'
+import { isEarlier, isJustBefore, type Tenure } from './tenure.ts'
 
 /**
  * Tells which records of `waiting` an earlier owner has appended too late, for example because it was
@@ -47,5 +47,13 @@ export class Fences {
     // Before a growth of the topics, it was a message of another unit.
     if (source.partition !== this.#unit || !isEarlier(by, this.#tenure)) return false
     return offset >= (this.#fences.get(source.topic) ?? Infinity)
+  }
+  /**
+   * Returns true if no owner can call a record void later that `by` has appended and this owner has found. If
+   * there was an owner between the two, it may be suspended, and have begun the record's topic before the
+   * append.
+   */
+  isCertain(by: Tenure | undefined): boolean {
+    return by === undefined || isJustBefore(by, this.#tenure)
   }
 }

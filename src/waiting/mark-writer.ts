@@ -61,7 +61,7 @@ export class MarkWriter {
   readonly #dirty = new Set<number>()
   /** The blocks whose owners mark is due, with the highest numbers of the writers at the end of the block. */
   readonly #sealed = new Map<number, ReadonlyMap<string, number>>()
-  /** The highest record of each block that this owner has done. */
+  /** The highest record of each block that this owner has done, or has found void. */
   readonly #lastDone = new Map<number, PlaceInLog>()
   /** Which records of a block this owner has found void, as bitmaps. */
   readonly #voids = new Map<number, Buffer>()
@@ -86,28 +86,33 @@ export class MarkWriter {
   }
 
   /**
-   * Notes that a taken record is done. `leaderEpoch` is the epoch of the leader that appended it. `undefined`
-   * if it isn't known.
+   * Notes that a taken record is done. `leaderEpoch` is the epoch of the leader that appended it; -1 if it
+   * isn't known.
    */
-  done(offset: number, leaderEpoch: number | undefined): void {
-    const block = Math.floor(offset / blockSize)
-    this.#dirty.add(block)
-    if (leaderEpoch !== undefined && leaderEpoch >= 0 && offset >= (this.#lastDone.get(block)?.offset ?? 0))
-      this.#lastDone.set(block, { offset, leaderEpoch })
+  done(offset: number, leaderEpoch = -1): void {
+    this.#changed({ offset, leaderEpoch })
     this.#unwritten++
     this.#soon()
   }
 
-  /** Notes that a record is void, and so done. */
-  voided(offset: number): void {
-    const block = Math.floor(offset / blockSize)
+  /** Notes that a record is void, and so done. Its leader epoch is -1 if it isn't known. */
+  voided(place: PlaceInLog): void {
+    const block = this.#changed(place)
     let bits = this.#voids.get(block)
     if (bits === undefined) this.#voids.set(block, (bits = Buffer.alloc(blockSize / 8)))
-    const place = offset % blockSize
-    bits[place >> 3] = (bits[place >> 3] ?? 0) | (1 << (place & 7))
+    const at = place.offset % blockSize
+    bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7))
     this.#dirtyVoids.add(block)
-    this.#dirty.add(block)
     this.#soon()
+  }
+
+  /** Notes that the done mark of the record's block is due. Returns the block. */
+  #changed(place: PlaceInLog): number {
+    const block = Math.floor(place.offset / blockSize)
+    this.#dirty.add(block)
+    if (place.leaderEpoch >= 0 && place.offset >= (this.#lastDone.get(block)?.offset ?? 0))
+      this.#lastDone.set(block, place)
+    return block
   }
 
   /** Notes that the index knows whose the first records of a block are. */

@@ -27,12 +27,16 @@ type OfTopic = {
 export class QueuedBefore {
   readonly #topics = new Map<string, OfTopic>()
 
-  /** Notes a message. If it is replayed, its origin may have another delivery, of which this says nothing. */
-  note(message: QueuedMessage): void {
+  /**
+   * Notes a message. If it is replayed, its origin may have another delivery, of which this says nothing. If
+   * it isn't certain that it stays in the queue, only its place is noted, and it counts as not queued.
+   */
+  note(message: QueuedMessage, isCertain: boolean): void {
     const { source, origin, destinationId, isReplayed } = message
-    this.#remember(message, source)
+    if (isCertain) this.#remember(message, source)
     if (isReplayed) return
-    if (origin.topic !== source.topic || origin.offset !== source.offset) this.#remember(message, origin)
+    const isFirst = origin.topic === source.topic && origin.offset === source.offset
+    if (isCertain && !isFirst) this.#remember(message, origin)
     const { last } = this.#of(origin.topic)
     last.set(destinationId, Math.max(origin.offset, last.get(destinationId) ?? -1))
   }

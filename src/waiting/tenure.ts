@@ -26,3 +26,8 @@ export function tenureOf(writer: string): Tenure | undefined {
 export function isEarlier(one: Tenure | undefined, other: Tenure): boolean {
   return one !== undefined && one.epoch < other.epoch && one.sinceMs < other.sinceMs
 }
+
+/** Returns true if no tenure was between two, unless somebody has reset the commit of `waiting`. */
+export function isJustBefore(one: Tenure, other: Tenure): boolean {
+  return one.epoch + 1 === other.epoch
+}

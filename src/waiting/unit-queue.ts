@@ -9,7 +9,7 @@ import { Drops } from './drops.ts'
 import { Fences } from './fences.ts'
 import { heldWaiting } from './held-waiting.ts'
 import { loadMarks, otherFrom } from './load-marks.ts'
-import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
+import { type OwnersMark, parseQueued, type PlaceInLog, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter } from './mark-writer.ts'
 import { OldRecords } from './old-records.ts'
 import { recordAt } from './pieces.ts'
@@ -223,8 +223,8 @@ export class UnitQueue {
 
   /** Notes that this owner has begun a topic of the unit. */
   begin(topic: string): void {
-    // The next look learns the fence of the topic.
-    if (this.#fences.begin(topic)) this.#lookAtMs = 0
+    // Until `waiting` is committed, the next owner has the same epoch. The next look learns the fence.
+    if (this.#options.partition.isBegun && this.#fences.begin(topic)) this.#lookAtMs = 0
   }
 
   /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */
@@ -469,7 +469,7 @@ export class UnitQueue {
     if (this.#index.end < end) this.#add(0, end - this.#index.end)
   }
 
-  #see({ offset, headers, timestampMs }: WholeRecord): void {
+  #see({ offset, headers, timestampMs, leaderEpoch = -1 }: WholeRecord): void {
     if (offset < this.#index.end) return
     if (offset > this.#index.end) this.#add(0, offset - this.#index.end)
     const { writer, sequence, queueClass } = parseQueued(headerText(headers, queuedHeader))
@@ -481,7 +481,7 @@ export class UnitQueue {
     }
     if (writer !== '') this.#sequences.set(writer, sequence)
     const message = writer === this.#writer ? undefined : queuedMessage(headers, queueClass)
-    if (message !== undefined && this.#isVoid(offset, message, tenureOf(writer))) {
+    if (message !== undefined && this.#isVoid({ offset, leaderEpoch }, message, tenureOf(writer))) {
       this.#add(0, 1)
       return
     }
@@ -490,11 +490,11 @@ export class UnitQueue {
   }
 
   /** Notes a record of another owner. Returns true if it is void. */
-  #isVoid(offset: number, message: QueuedMessage, by: Tenure | undefined): boolean {
-    if (this.#void.has(offset)) return true
-    const isVoid = this.#fences.isVoid(offset, message, by)
-    if (isVoid) this.#marks?.voided(offset)
-    else this.before.note(message)
+  #isVoid(place: PlaceInLog, message: QueuedMessage, by: Tenure | undefined): boolean {
+    if (this.#void.has(place.offset)) return true
+    const isVoid = this.#fences.isVoid(place.offset, message, by)
+    if (isVoid) this.#marks?.voided(place)
+    else this.before.note(message, this.#fences.isCertain(by))
     return isVoid
   }
 

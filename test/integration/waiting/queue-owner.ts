@@ -48,6 +48,8 @@ export type OwnerSettings = {
   readonly maxAgeMs?: number
   readonly unit?: number
   readonly log?: UnitQueueOptions['log']
+  /** False if the owner's first commit of `waiting` isn't made. */
+  readonly hasBegun?: boolean
   /** Called with the queue before its log is read. */
   readonly beforeLoad?: (queue: UnitQueue) => void
 }
@@ -65,13 +67,14 @@ export async function createQueueTopics(partitions = 1): Promise<QueueTopics> {
 export function partitionOf(
   found: Partial<QueuePartition['found']>,
   calls: Pick<QueuePartition, 'lend' | 'giveBack' | 'isOtherFrom' | 'isOtherLog'>,
+  hasBegun = true,
 ): QueuePartition & { lose(): void } {
   let committedOffset = 0
   let isLost = false
   return {
     found: { offset: -1, isForeign: false, topicId: undefined, epoch: 0, otherFrom: Infinity, ...found },
     get isBegun() {
-      return !isLost
+      return hasBegun && !isLost
     },
     get isLost() {
       return isLost
@@ -92,7 +95,7 @@ export async function openOwner(
   { reader, producer }: Pick<UnitQueueOptions, 'reader' | 'producer'>,
   of: QueueTopics,
   found: Partial<QueuePartition['found']> = {},
-  { maxAgeMs = Infinity, unit = 0, log = quietLog, beforeLoad }: OwnerSettings = {},
+  { maxAgeMs = Infinity, unit = 0, log = quietLog, hasBegun, beforeLoad }: OwnerSettings = {},
 ): Promise<Owner> {
   let lent = 0
   const taken: Owner['taken'][number][] = []
@@ -102,12 +105,13 @@ export async function openOwner(
   const truncatedAt: number[] = []
   const otherFrom: number[] = []
   const owners = new Owners()
-  const partition = partitionOf(found, {
+  const calls = {
     lend: () => void lent++,
     giveBack: () => void lent--,
-    isOtherFrom: (from) => void otherFrom.push(from),
-    isOtherLog: ({ at }) => void truncatedAt.push(at),
-  })
+    isOtherFrom: (from: number) => void otherFrom.push(from),
+    isOtherLog: ({ at }: { at: number }) => void truncatedAt.push(at),
+  }
+  const partition = partitionOf(found, calls, hasBegun)
   const queue = new UnitQueue({
     ...of,
     unit,

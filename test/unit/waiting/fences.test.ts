@@ -42,3 +42,10 @@ test('an offset that was asked for before a topic has begun is no fence of the t
   expect(fences.isVoid(101, message(), earlier)).toBe(true)
   expect(fences.isVoid(101, message('deletions'), earlier)).toBe(true)
 })
+
+test('what was found stays if nobody was between its owner and this one, or if no owner can call it void', () => {
+  const fences = new Fences(unit, later)
+  for (const by of [own, undefined]) expect(fences.isCertain(by)).toBe(true)
+  // After a reset of the commit, a former owner may have any number.
+  for (const by of [earlier, later, { ...own, epoch: 50 }]) expect(fences.isCertain(by)).toBe(false)
+})
