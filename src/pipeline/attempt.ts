@@ -39,7 +39,7 @@ export type AttemptResults = {
   /** The results of the hooks that got a request. Empty if all hooks were left out. */
   readonly results: readonly HookResult[]
   readonly omitted: readonly Omitted[]
-  /** True if some hooks were not asked, because the catalog changed the destination during the attempt. */
+  /** True if some hooks were not asked, because the attempt was no longer right (`isCurrent`). */
   readonly isCutShort: boolean
   /** The start of the attempt, in epoch milliseconds. */
   readonly startedMs: number
@@ -54,7 +54,10 @@ export type AttemptListener<D> = {
   begun(delivery: D, way: Way): void
   /** Called when a request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void
-  /** Returns true if the catalog has not changed the destination since the attempt began. */
+  /**
+   * Returns true if the attempt is still right. Returns false if the catalog has changed the destination
+   * since it began, or if the user of the message may have been deleted.
+   */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
   /**
    * Returns true while the delivery's unit is stopped. In that case, the bulkhead sends no request of the

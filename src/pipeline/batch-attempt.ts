@@ -137,23 +137,21 @@ export class BatchAttempt<D extends Batched> {
 
   /** Returns why none of these members may be sent; `undefined` if one of them may. */
   obstacleTo(members: readonly Member<D>[]): PacedTry['obstacle'] {
-    const { endpoint, listener } = this.#parts
-    const [first] = members
-    if (first !== undefined && !listener.isCurrent(first.delivery, endpoint)) return 'changed'
-    const [obstacle, ...others] = members.map((member) => this.#obstacleOf(member))
+    const [obstacle, ...others] = members.map((member) => this.obstacleOf(member))
     return others.every((other) => other !== undefined) ? obstacle : undefined
   }
 
-  #obstacleOf({ delivery, isConcluded }: Member<D>): 'abandoned' | 'stopped' | undefined {
-    if (isConcluded) return undefined
-    if (delivery.isAbandoned) return 'abandoned'
-    return this.#parts.listener.isUnitStopped(delivery) ? 'stopped' : undefined
+  obstacleOf({ delivery, isConcluded }: Member<D>): PacedTry['obstacle'] {
+    const { listener, endpoint } = this.#parts
+    if (!isConcluded && delivery.isAbandoned) return 'abandoned'
+    if (!isConcluded && listener.isUnitStopped(delivery)) return 'stopped'
+    return listener.isCurrent(delivery, endpoint) ? undefined : 'changed'
   }
 
   /** Leaves out the members that must not be sent any more, and returns the others. */
   withoutObstacles(hook: EndpointHook, members: readonly Member<D>[]): readonly Member<D>[] {
     return members.filter((member) => {
-      const obstacle = this.#obstacleOf(member)
+      const obstacle = this.obstacleOf(member)
       if (obstacle !== undefined) this.leftOut(member, hook, obstacle)
       return obstacle === undefined
     })
@@ -359,7 +357,9 @@ class HookRun<D extends Batched> implements LoggedInListener, PacedTry {
   }
 
   dropped(why: BulkheadDropReason): void {
-    for (const member of this.#halving.rest()) this.#attempt.leftOut(member, this.hook, why)
+    // The members may have different obstacles.
+    for (const member of this.#halving.rest())
+      this.#attempt.leftOut(member, this.hook, this.#attempt.obstacleOf(member) ?? why)
     this.#attempt.ended(this, this.#way, false)
   }
 

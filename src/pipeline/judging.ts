@@ -6,7 +6,7 @@ import type { PipelineOptions } from './pipeline-ports.ts'
 
 type JudgingOptions = Pick<
   PipelineOptions,
-  'catalog' | 'judge' | 'needsJudging' | 'mayBeDeleted' | 'deletionsOf'
+  'catalog' | 'judge' | 'needsJudging' | 'mayBeDeleted' | 'mayBeSuppressed' | 'deletionsOf'
 > & {
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
@@ -55,12 +55,23 @@ export class Judging {
 
   /**
    * Returns true if a user was deleted since it was decided that a delivery is sent, and this may have been
-   * its user. A lane with a rate may hold a delivery for long, and a `delete` must not be followed by what
-   * came before it.
+   * its user. A lane with a rate may hold a delivery for long, and so may the bulkhead, but a `delete` must
+   * not be followed by what came before it. If it was another user, this is noted, so that each delivery is
+   * read once for all deletions so far.
    */
   isNeededAgainBy(delivery: Delivery): boolean {
-    if (delivery.deletionsKnown === this.#deletionsOf(delivery) || !this.isNeededBy(delivery)) return false
-    return delivery.property === undefined || this.mayBeDeleted(delivery)
+    if (delivery.deletionsKnown === this.#deletionsOf(delivery)) return false
+    if (this.isNeededBy(delivery) && this.#mayBeOfDeleted(delivery)) return true
+    this.noteKnown(delivery)
+    return false
+  }
+
+  /** Returns true like `mayBeDeleted`, and also for an event. */
+  #mayBeOfDeleted(delivery: Delivery): boolean {
+    const { property, sourceId, body, pending } = delivery
+    if (property !== undefined) return this.mayBeDeleted(delivery)
+    const unit = pending.record.partition
+    return this.#options.mayBeSuppressed?.({ unit, sourceId, body }) ?? true
   }
 
   #deletionsOf({ pending }: Delivery): number {

@@ -284,6 +284,12 @@ export type PipelineOptions = {
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
+   * Returns false if `judge` says `send` for an event of this source, because its user was certainly not
+   * deleted. The function must be cheap and read nothing from a store. Without this function, `judge` is
+   * called.
+   */
+  mayBeSuppressed?: (event: Pick<WaitingDelivery, 'unit' | 'sourceId' | 'body'>) => boolean
+  /**
    * Returns a number that grows with each deletion of a user in a unit. Without this function, no user is
    * deleted while a delivery lines up.
    */

@@ -358,9 +358,11 @@ export class Turns {
     this.#options.lineUp.letGo(delivery)
   }
 
-  #isCurrent({ destinationId, seenIn }: Delivery, definition: DestinationDefinition): boolean {
+  #isCurrent(delivery: Delivery, definition: DestinationDefinition): boolean {
+    const { destinationId, seenIn } = delivery
     const catalog = this.#options.catalog()
-    return seenIn === catalog || catalog.destinations.get(destinationId) === definition
+    const isSame = seenIn === catalog || catalog.destinations.get(destinationId) === definition
+    return isSame && !this.#options.judging.isNeededAgainBy(delivery)
   }
 }
 

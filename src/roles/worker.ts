@@ -370,6 +370,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     judge: (delivery) => audiences.judge(delivery),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
     mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
+    mayBeSuppressed: (event) => audiences.mayBeSuppressed(event),
     deletionsOf: (unit) => audiences.deletionsOf(unit),
     needsBackfill: (destinationId, spaceId) => marks.needsBackfill(destinationId, spaceId),
     now: Date.now,

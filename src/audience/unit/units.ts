@@ -48,6 +48,8 @@ export type AudienceUnits = {
    * is never wrongly false.
    */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
+  /** Returns false if `judge` certainly says `send` for an event. Reads nothing from the store. */
+  mayBeSuppressed(event: Pick<WaitingDelivery, 'unit' | 'sourceId' | 'body'>): boolean
   /** Returns a number that grows with each deletion of a user in a unit. */
   deletionsOf(unit: number): number
   /**
@@ -204,6 +206,12 @@ class OpenUnits implements AudienceUnits {
     if (userId === undefined) return { kind: 'send' }
     const isDeleted = await unit.isDeleted(userId, sourceId, firstSeenMs)
     return { kind: isDeleted ? 'suppressed' : 'send' }
+  }
+
+  mayBeSuppressed({ unit, sourceId, body }: Pick<WaitingDelivery, 'unit' | 'sourceId' | 'body'>): boolean {
+    if (!this.hasDeletions(unit)) return false
+    const userId = userOf(body)
+    return userId !== undefined && this.#units.get(unit)?.mayBeDeleted(userId, sourceId) === true
   }
 
   hasDeletions(unit: number): boolean {

@@ -21,8 +21,8 @@ export type PacedTry = {
 /**
  * The reason why a try was dropped. `full`: the bulkhead has no room. `waited`: the try waited too long for
  * its turn. `skipped`: nothing suggested that the try could start in time. `changed`: the catalog has changed
- * or removed the destination. `stopped`: Kafka accepts no outcomes of the try's unit. `abandoned`: the record
- * has another owner. `closed`: the worker stops.
+ * or removed the destination, or the user of the message may have been deleted. `stopped`: Kafka accepts no
+ * outcomes of the try's unit. `abandoned`: the record has another owner. `closed`: the worker stops.
  */
 export type BulkheadDropReason =
   | 'full'

@@ -41,12 +41,14 @@ function open(settings: Partial<Destination> = {}, options: StageOptions = {}): 
 let offset = 0
 
 function send(at: Stage, ...names: string[]): TestRecord[] {
-  return names.map((name) => {
-    const record = new TestRecord('events', offset++)
-    const value = Buffer.from(JSON.stringify({ type: 'track', event: 'e', userId: 'u', messageId: name }))
-    at.pipeline.accept(record, { key: Buffer.from('u'), value, headers: { 'source-id': 'shop' } })
-    return record
-  })
+  return names.map((name) => sendOf(at, name))
+}
+
+function sendOf(at: Stage, name: string, unit = 2): TestRecord {
+  const record = new TestRecord('events', offset++, { partition: unit })
+  const value = Buffer.from(JSON.stringify({ type: 'track', event: 'e', userId: 'u', messageId: name }))
+  at.pipeline.accept(record, { key: Buffer.from('u'), value, headers: { 'source-id': 'shop' } })
+  return record
 }
 
 function idsIn(body: string): string[] {
@@ -253,6 +255,23 @@ describe('a batch', () => {
     await at.answer(taken)
     expect(records.map(({ settled }) => settled)).toEqual([1, 0, 1])
     expect(at.pipeline.paced).toMatchObject({ inFlight: 0, queued: 0 })
+  })
+
+  test('that waits in the bulkhead is left to others only with the messages whose units they own', async () => {
+    const breaker = { failureShare: 0.5, minResults: 1, windowMs: 10_000, openMs: 1_000, maxOpenMs: 1_000 }
+    const at = open({}, { breaker })
+    send(at, 'a', 'b', 'c')
+    await at.answer(failed)
+    at.written.splice(0)
+    const lost = sendOf(at, 'd')
+    const stopped = [sendOf(at, 'e', 3), sendOf(at, 'f', 3)]
+    lost.isAbandoned = true
+    at.pipeline.setUnitStopped(3, true)
+    at.pipeline.letGoAbandoned()
+    await at.settle()
+    expect([lost, ...stopped].map(({ givenBack }) => givenBack)).toEqual([1, 0, 0])
+    expect(written(at)).toEqual(['retry.1m e', 'retry.1m f'])
+    expect(at.posted).toEqual([])
   })
 
   test('that the proxy could not take goes back into its lane, and no attempt is counted', async () => {
