@@ -1,3 +1,4 @@
+import { InOrder } from '../async/in-order.ts'
 import type { DestinationDefinition, Endpoints } from '../delivery/endpoint.ts'
 import type { GroupShare } from '../delivery/group-share.ts'
 import { laneRateOf } from '../delivery/lane-limits.ts'
@@ -30,10 +31,15 @@ type LineUpOptions = Pick<PipelineOptions, 'catalog' | 'now'> & {
 
 /**
  * How deliveries line up: each waits for its ordering key, behind the queue of its destination in Kafka, and
- * in its lane, in this order. Holds no state.
+ * in its lane, in this order.
  */
 export class LineUp {
   readonly #options: LineUpOptions
+  /**
+   * The deliveries without a property that are being judged, by destination, and those that came after them.
+   * A judgement may read a store, so a later one may come first.
+   */
+  readonly #inOrder = new InOrder()
 
   constructor(options: LineUpOptions) {
     this.#options = options
@@ -43,8 +49,23 @@ export class LineUp {
   resume(delivery: Delivery): void {
     const { judging, orderingKeys } = this.#options
     const { property } = delivery
-    if (!judging.isNeededBy(delivery)) this.enqueue(delivery)
-    else if (property === undefined || orderingKeys.enter(delivery, property)) void this.#judge(delivery)
+    if (!judging.isNeededBy(delivery)) this.arrive(delivery)
+    else if (property === undefined || orderingKeys.enter(delivery, property)) this.#judge(delivery)
+  }
+
+  /** Lines up a delivery behind those of its destination that are being judged. */
+  arrive(delivery: Delivery, destination?: DestinationDefinition): void {
+    const { destinationId, property } = delivery
+    if (property !== undefined || !this.#inOrder.has(destinationId)) {
+      this.enqueue(delivery, destination)
+      return
+    }
+    const { account } = this.#options
+    account.begin()
+    this.#inOrder.add(destinationId, Promise.resolve(), () => {
+      this.goOn(delivery)
+      account.end()
+    })
   }
 
   /** Lines up a delivery by the present catalog. If its destination isn't `on`, the state decides. */
@@ -79,7 +100,7 @@ export class LineUp {
     account.begin()
     queueMicrotask(() => {
       if (this.#isToLetGo(delivery)) this.letGo(delivery)
-      else if (delivery.hasWaited && judging.isNeededBy(delivery)) void this.#judge(delivery)
+      else if (delivery.hasWaited && judging.isNeededBy(delivery)) this.#judge(delivery)
       else this.enqueue(delivery)
       account.end()
     })
@@ -110,20 +131,17 @@ export class LineUp {
     return this.#options.isDraining() || delivery.isAbandoned
   }
 
-  async #judge(delivery: Delivery): Promise<void> {
+  #judge(delivery: Delivery): void {
     const { account, judging } = this.#options
     account.begin()
-    switch (await judging.judge(delivery)) {
-      case 'send':
-        this.enqueue(delivery)
-        break
-      case 'let go':
-        this.letGo(delivery)
-        break
-      case 'ended':
-        break
+    const judged = judging.judge(delivery)
+    const follow = (what: 'send' | 'let go' | 'ended'): void => {
+      if (what === 'send') this.goOn(delivery)
+      else if (what === 'let go') this.letGo(delivery)
+      account.end()
     }
-    account.end()
+    if (delivery.property === undefined) this.#inOrder.add(delivery.destinationId, judged, follow)
+    else void judged.then(follow)
   }
 
   #offer(delivery: Delivery): void {

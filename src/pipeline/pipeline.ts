@@ -360,7 +360,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #enqueueAll(entered: readonly Entered[]): void {
-    for (const { delivery, destination } of entered) this.#lineUp.enqueue(delivery, destination)
+    for (const { delivery, destination } of entered) this.#lineUp.arrive(delivery, destination)
   }
 
   #acceptResumed(record: HeldRecord, content: RecordContent, queueClass?: QueueClass): void {

@@ -1,3 +1,4 @@
+import { InOrder } from '../async/in-order.ts'
 import type { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
@@ -46,7 +47,6 @@ const tokenLookMs = 25
 /**
  * Handles a delivery whose turn in its lane has come. Makes an attempt, or makes the delivery wait. Frees the
  * delivery's place in the lane when its requests have ended, without waiting for requests in the bulkhead.
- * Holds no state.
  */
 export class Turns {
   readonly #options: TurnsOptions
@@ -54,6 +54,8 @@ export class Turns {
   readonly #lanes: Lanes<Delivery>
   readonly #parking: Parking
   readonly #conclusion: Conclusion
+  /** The deliveries that are being judged once more, by destination. */
+  readonly #inOrder = new InOrder()
   readonly #listener: AttemptListener<Delivery> = {
     begun: (delivery, way) => {
       delivery.beginAttempt()
@@ -106,7 +108,7 @@ export class Turns {
     }
     const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)
     if (this.#options.judging.isNeededAgainBy(delivery)) {
-      void this.#judgeAgain(delivery)
+      this.#judgeAgain(delivery)
       return
     }
     const { endpoints, lineUp, now, plan: planOptions } = this.#options
@@ -144,16 +146,17 @@ export class Turns {
    * Decides once more whether a delivery is sent, because a user was deleted while it waited in its lane. It
    * keeps its place meanwhile.
    */
-  async #judgeAgain(delivery: Delivery): Promise<void> {
-    const { judging, lineUp } = this.#options
+  #judgeAgain(delivery: Delivery): void {
+    const { judging, lineUp, isDraining } = this.#options
     this.#account.begin()
-    const judged = await judging.judge(delivery)
-    if (judged === 'send') this.begin(delivery)
-    else {
-      this.#lanes.sentNothing(delivery)
-      if (judged === 'let go') lineUp.letGo(delivery)
-    }
-    this.#account.end()
+    this.#inOrder.add(delivery.destinationId, judging.judge(delivery), (judged) => {
+      if (judged === 'send' && !isDraining() && !delivery.isAbandoned) this.begin(delivery)
+      else {
+        this.#lanes.sentNothing(delivery)
+        if (judged !== 'ended') lineUp.letGo(delivery)
+      }
+      this.#account.end()
+    })
   }
 
   /**

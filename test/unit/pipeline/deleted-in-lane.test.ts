@@ -57,6 +57,31 @@ test('it is left to the next owner where it belongs to another by then', async (
   expect([late.settled, all.bodies(), all.pipeline.held]).toEqual([0, [], { records: 0, bytes: 0 }])
 })
 
+test('those that are asked about once more are sent in their order', async () => {
+  let deletions = 1
+  const judgements: PromiseWithResolvers<Judgement>[] = []
+  const all = stage({
+    ...shop,
+    destinations: [destinationOf('crm', { sources: ['shop'], maxInFlight: 2 })],
+    deletionsOf: () => deletions,
+    judge() {
+      const judgement = Promise.withResolvers<Judgement>()
+      judgements.push(judgement)
+      return judgement.promise
+    },
+  })
+  track(all, 'a', 'b', 'c', 'd')
+  deletions = 2
+  while (all.posted.length > 0) all.posted[0]?.answer(taken)
+  await all.settle()
+  judgements[1]?.resolve({ kind: 'send' })
+  await all.settle()
+  expect(all.bodies()).toEqual([])
+  judgements[0]?.resolve({ kind: 'send' })
+  await all.settle()
+  expect(all.bodies().map((body) => JSON.parse(body).userId)).toEqual(['c', 'd'])
+})
+
 test('it is not sent in a batch either', async () => {
   let deletions = 1
   const batch = { format: 'json', maxMessages: 2, maxBytes: 10_000, maxWaitMs: 0 } as const

@@ -62,3 +62,24 @@ test('a user of a unit that was left may still have been deleted, since requests
   await owner.units.stop()
   expect(owner.units.mayBeDeleted(0, ann, 'space')).toBe(true)
 })
+
+test('only events of a user who may have been deleted may be suppressed, while the unit is here', async () => {
+  const log = new SimulatedLog()
+  const owner = new SimulatedOwner(log)
+  owners.push(owner)
+  await owner.begin()
+  const [, bob = ''] = usersOf(0, 2)
+  const isFor = (type: string, userId: string): boolean =>
+    owner.units.mayBeSuppressed({
+      unit: 0,
+      sourceId: 'web',
+      body: Buffer.from(JSON.stringify({ type, userId })),
+    })
+  expect(isFor('track', ann)).toBe(false)
+  remove(log)
+  owner.deliver(topics.deletions, 0)
+  await owner.landAll()
+  expect([isFor('track', ann), isFor('track', bob), isFor('delete', ann)]).toEqual([true, false, false])
+  await owner.units.stop()
+  expect(isFor('track', ann)).toBe(false)
+})

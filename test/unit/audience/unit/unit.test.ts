@@ -452,10 +452,6 @@ describe('deletions', () => {
     expect(await owner.units.judge(waiting('track', ann, log.nowMs + 1))).toEqual({ kind: 'send' })
     expect(await owner.units.judge(waiting('track', bob, log.nowMs - 1))).toEqual({ kind: 'send' })
     expect(await owner.units.judge(waiting('delete', ann, log.nowMs - 1))).toEqual({ kind: 'send' })
-    expect(owner.units.mayBeSuppressed(waiting('track', ann, log.nowMs - 1))).toBe(true)
-    expect(owner.units.mayBeSuppressed(waiting('track', bob, log.nowMs - 1))).toBe(false)
-    expect(owner.units.mayBeSuppressed(waiting('delete', ann, log.nowMs - 1))).toBe(false)
-    expect(owner.units.mayBeSuppressed({ ...waiting('track', ann, log.nowMs - 1), unit: 7 })).toBe(false)
     expect(owner.out.size).toBe(0)
   })
 
