@@ -75,7 +75,7 @@ const placeNames = Object.keys(places) as RequestPlace[]
  * The lengths of bodies in gzip before they are packed. A body that is too dense is refused early, so the
  * worst one may be shorter.
  */
-const lengths = [maxBatchBytes, 48_000, 16_000, 6_000]
+const lengths = [maxBatchBytes, 48_000, 16_000, 6_000, 4_400]
 
 /**
  * Returns a request of these pieces. `length`: the length before gzip, if it fits into a request. `undefined`:

@@ -108,7 +108,8 @@ export function outlineOf(text: string): Outline {
   return fields
 }
 
-function isIndex(key: string): boolean {
+/** Returns true for a key that JavaScript treats as an index. */
+export function isIndex(key: string): boolean {
   return index.test(key) && Number(key) <= mostIndex
 }
 

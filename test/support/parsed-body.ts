@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { type BodyFault, isJsonObject } from '../../src/gateway/messages/body.ts'
 import { checkItem } from '../../src/gateway/messages/item.ts'
-import { countLostDigits } from '../../src/gateway/messages/lost-digits.ts'
 import type { ScannedBody } from '../../src/gateway/messages/scan-body.ts'
 import { parseJson } from '../../src/message/json/json.ts'
+import { RawObject } from '../../src/message/message-outline.ts'
+import { countLostDigits } from './lost-digits.ts'
 import { replaceNonNumbers } from './non-numbers.ts'
 
 const none: ReadonlySet<number> = new Set()
@@ -29,7 +30,7 @@ export function parsedBody(
   const spoiled = mended?.items ?? none
   return {
     ok: true,
-    body,
+    body: { ...body, context: withText(body['context']), integrations: withText(body['integrations']) },
     items: {
       length: values.length,
       check: (index, surroundings) =>
@@ -41,4 +42,13 @@ export function parsedBody(
     },
     lostDigits: countLostDigits(text),
   }
+}
+
+/** Returns an object as its text, which is what the gateway keeps of it. Other values stay as they are. */
+function withText(value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  const text = JSON.stringify(value, (_key, member: unknown) => {
+    return member === Infinity || member === -Infinity ? `infinite ${String(member)}` : member
+  })
+  return new RawObject(text.replaceAll(/"infinite (-?)Infinity"/g, (_, sign) => `${sign}1e999`))
 }

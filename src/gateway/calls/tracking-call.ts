@@ -1,13 +1,13 @@
 import type { MessageLimits } from '../../message/limits.ts'
+import { RawObject } from '../../message/message-outline.ts'
 import type { AddressContexts } from '../messages/address-contexts.ts'
 import type { Answer } from './answer.ts'
-import { isJsonObject, type JsonObject } from '../messages/body.ts'
 import { arrivalAt, occasionOf } from '../messages/clock.ts'
 import { type ItemContext, type Call, isEmptyList, type Items } from '../messages/item.ts'
 import { maxBatchMessages, maxMessageBytes } from '../messages/request-limits.ts'
 import type { RequestWork } from '../messages/request-work.ts'
 import type { ScannedBody } from '../messages/scan-body.ts'
-import { SharedObject } from '../messages/shared-object.ts'
+import { SharedObject, withIp } from '../messages/shared-object.ts'
 import { contextTooLarge, notAList, notObjects, tooManyMessages, unreadable } from './tracking-refusals.ts'
 
 export type ReadCall = {
@@ -51,7 +51,7 @@ export function readCall(
   if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
   const shared = {
-    context: sharedOf(withIp(context, ip), limits),
+    context: contextOf(context, ip, { limits, addressContexts }),
     integrations: sharedOf(integrations, limits),
   }
   if (isLarge(shared.context) || isLarge(shared.integrations)) return { ok: false, answer: contextTooLarge }
@@ -69,21 +69,29 @@ function orAbsent(value: unknown): unknown {
   return isEmptyList(value) ? undefined : value
 }
 
-function isObjectOrAbsent(value: unknown): value is JsonObject | null | undefined {
-  return value === undefined || value === null || isJsonObject(value)
+function isObjectOrAbsent(value: unknown): value is RawObject | null | undefined {
+  return value === undefined || value === null || value instanceof RawObject
 }
 
-function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): SharedObject | undefined {
-  const isEmpty = value === undefined || value === null || Object.keys(value).length === 0
-  return isEmpty ? undefined : new SharedObject(value, limits)
+function sharedOf(value: RawObject | null | undefined, limits: MessageLimits): SharedObject | undefined {
+  return hasMembers(value) ? new SharedObject(value, limits) : undefined
+}
+
+function hasMembers(value: RawObject | null | undefined): value is RawObject {
+  return value !== undefined && value !== null && value.text !== '{}'
 }
 
 /**
- * Adds the address of a request to the context that all messages of the request get. If the context already
- * has an `ip`, that `ip` stays.
+ * Returns the context that all messages of a request get, with the address of the request. If the batch has a
+ * context with an `ip`, that `ip` stays.
  */
-function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
-  return ip === undefined ? (context ?? undefined) : { ip, ...context }
+function contextOf(
+  context: RawObject | null | undefined,
+  ip: string | undefined,
+  { limits, addressContexts }: Pick<CallSetting, 'limits' | 'addressContexts'>,
+): SharedObject | undefined {
+  if (ip === undefined) return sharedOf(context, limits)
+  return hasMembers(context) ? new SharedObject(withIp(context, ip), limits) : addressContexts.of(ip)
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { MessageLimits } from '../../message/limits.ts'
+import { RawObject } from '../../message/message-outline.ts'
 import { SharedObject } from './shared-object.ts'
 
 /** The limit on the number of kept contexts. When it is exceeded, all kept contexts are dropped. */
@@ -20,7 +21,7 @@ export class AddressContexts {
     const kept = this.#kept.get(ip)
     if (kept !== undefined) return kept
     if (this.#kept.size === mostKept) this.#kept.clear()
-    const made = new SharedObject({ ip }, this.#limits)
+    const made = new SharedObject(new RawObject(JSON.stringify({ ip })), this.#limits)
     this.#kept.set(ip, made)
     return made
   }

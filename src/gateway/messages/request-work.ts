@@ -21,8 +21,8 @@ const perScannedByteNs = 12
 const perSearchedByteNs = 24
 /** A byte of a message that is respelled. */
 const perRespelledByteNs = 50
-/** A byte that is parsed to values. */
-const perParsedByteNs = 400
+/** A byte of a batch outside of its list of messages. */
+const perRestByteNs = 150
 /**
  * A byte of a long text, in any of the last three steps. It may cost several times as much, if the text has
  * many escapes. But the limit on a body bounds this too, and honest clients send the same long text in many
@@ -32,8 +32,8 @@ const perLongByteNs = 0.5
 /** A byte that is written into a message for all messages of a batch. */
 const perSharedByteNs = 4
 
-/** No step costs more than this for a byte of a body, so not all bodies need to be limited. */
-const mostPerByteNs = perParsedByteNs
+/** No byte of a body costs more than this in all steps, so not all bodies need to be limited. */
+const mostPerByteNs = 400
 /** To scan a body of this length costs so little that it is done before the work is taken. */
 const shortBytes = 64 * 1_024
 
@@ -75,9 +75,9 @@ export class RequestWork {
     return Math.max(0, this.#leftNs) / perScannedByteNs
   }
 
-  /** No more bytes outside of long texts can be parsed. */
-  get mostParsed(): number {
-    return Math.max(0, this.#leftNs) / perParsedByteNs
+  /** No more bytes outside of long texts and of the list of messages can be read. */
+  get mostRest(): number {
+    return Math.max(0, this.#leftNs) / perRestByteNs
   }
 
   /** A value with more bytes outside of long texts can't be respelled, so nobody has to weigh it further. */
@@ -95,9 +95,11 @@ export class RequestWork {
     return this.#takeFor(value, perRespelledByteNs)
   }
 
-  /** Takes the work of parsing a text. Returns false if it would be too much. */
-  parses(text: Weight): boolean {
-    return this.#takeFor(text, perParsedByteNs)
+  /**
+   * Takes the work of reading a batch without its list of messages. Returns false if it would be too much.
+   */
+  reads(rest: Weight): boolean {
+    return this.#takeFor(rest, perRestByteNs)
   }
 
   /**

@@ -2,12 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import { Field, messagePlaces } from '../../message/canonical-fields.ts'
 import { invalid } from '../../message/json/canonical-number.ts'
 import { scanObject } from '../../message/canonical-scan.ts'
-import { parseJson } from '../../message/json/json.ts'
 import { skipSpace, skipString, startOf, weigh, type Weight } from '../../message/json/json-skip.ts'
 import type { MessageLimits } from '../../message/limits.ts'
 import { copyRespelled, respell, respelledText } from '../../message/json/respell.ts'
-import { type BodyFault, isJsonObject, type JsonObject } from './body.ts'
-import { countLostDigits } from './lost-digits.ts'
+import { memberOf, type Outline, outlineOf } from '../../message/message-outline.ts'
+import type { BodyFault } from './body.ts'
 import { maxBatchMessages, maxMessageBytes } from './request-limits.ts'
 import type { RequestWork } from './request-work.ts'
 import { ScannedItems } from './scanned-items.ts'
@@ -29,10 +28,11 @@ import type { Items } from './item.ts'
 export type ScannedBody = {
   readonly ok: true
   /**
-   * The body without its messages. If the body is a batch, its list `batch` is empty here. If it is a single
-   * message, only its `writeKey` is here.
+   * What a batch has for all of its messages, without the messages: `writeKey`, `sentAt`, `context` and
+   * `integrations`. `batch` is here only if it is no list. If the body is a single message, only its
+   * `writeKey` is here.
    */
-  readonly body: JsonObject
+  readonly body: Outline
   readonly items: Items
   /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
@@ -110,28 +110,37 @@ export function scanBatch(bytes: Buffer, limits: Limits, work: RequestWork): Sca
   if (!isUtf8(bytes)) return refuse('not_utf8')
   const found = findList(bytes, startOf(bytes), limits, work)
   if (found === undefined) return scanRespelled(bytes, limits, work)
-  return found.ok ? withRest(bytes, found, work) : found
+  return found.ok ? withRest(bytes, found, limits, work) : found
 }
 
 function refuse(fault: BodyFault): Refused {
   return { ok: false, fault }
 }
 
-/** Parses the body without its list of messages. */
-function withRest(bytes: Buffer, { start, end, scan, long }: FoundList, work: RequestWork): Scanned {
+/**
+ * Reads the body without its list of messages. No values are made of it, because V8 makes a hidden class for
+ * each new order of keys.
+ */
+function withRest(
+  bytes: Buffer,
+  { start, end, scan, long }: FoundList,
+  { maxDepth }: Limits,
+  work: RequestWork,
+): Scanned {
   const { items } = scan
   // The answer will say that there are too many messages, whatever else is in the body.
   if (items.length > maxBatchMessages) {
     return { ok: true, body: { writeKey: keyIn(bytes) }, items, lostDigits: 0 }
   }
-  const textStart = startOf(bytes)
-  if (!work.parses({ bytes: bytes.length - (end - start), long })) return refuse('too_dense')
-  const text = `${bytes.toString('utf8', textStart, start)}[]${bytes.toString('utf8', end)}`
-  const parsed = parseJson(text)
-  if (!parsed.ok) return refuse('not_json')
-  if (!isJsonObject(parsed.value)) return refuse('not_an_object')
-  return { ok: true, body: parsed.value, items, lostDigits: scan.lostDigits + countLostDigits(text) }
+  if (!work.reads({ bytes: bytes.length - (end - start), long })) return refuse('too_dense')
+  const rest = Buffer.concat([bytes.subarray(startOf(bytes), start), emptyList, bytes.subarray(end)])
+  const respelled = respell(rest, 0, { maxDepth })
+  if (respelled === undefined || skipSpace(rest, respelled.end) !== rest.length) return refuse('not_json')
+  const lostDigits = scan.lostDigits + respelled.lostDigits
+  return { ok: true, body: outlineOf(respelledText()), items, lostDigits }
 }
+
+const emptyList = Buffer.from('[]')
 
 /**
  * Scans a batch whose list couldn't be found, because the body isn't a JSON object with exactly one list
@@ -148,17 +157,21 @@ function scanRespelled(bytes: Buffer, limits: Limits, work: RequestWork): Scanne
   if (!text.startsWith('{')) return refuse(respelled.hasNonNumber ? 'not_json' : 'not_an_object')
   const canonical = Buffer.from(text)
   const found = findList(canonical, 0, limits, work)
-  if (found === undefined) return withoutList(text, weight, work)
-  const scanned = found.ok ? withRest(canonical, found, work) : found
+  if (found === undefined) return withoutList(text, { weight, hasNonNumber: respelled.hasNonNumber }, work)
+  const scanned = found.ok ? withRest(canonical, found, limits, work) : found
   return scanned.ok ? { ...scanned, lostDigits } : scanned
 }
 
-/** Parses a body that has no list `batch`. */
-function withoutList(text: string, weight: Weight, work: RequestWork): Scanned {
-  if (!work.parses(weight)) return refuse('too_dense')
-  const parsed = parseJson(text)
-  if (!parsed.ok || !isJsonObject(parsed.value)) return refuse('not_json')
-  return { ok: true, body: parsed.value, items: new ScannedItems(nothing, places), lostDigits: 0 }
+/** Reads a body that has no list `batch`. `text`: its respelled text. */
+function withoutList(
+  text: string,
+  { weight, hasNonNumber }: { weight: Weight; hasNonNumber: boolean },
+  work: RequestWork,
+): Scanned {
+  if (!work.reads(weight)) return refuse('too_dense')
+  if (hasNonNumber) return refuse('not_json')
+  const body = { ...outlineOf(text), batch: memberOf(text, 'batch') }
+  return { ok: true, body, items: new ScannedItems(nothing, places), lostDigits: 0 }
 }
 
 const nothing = Buffer.alloc(0)
@@ -211,13 +224,13 @@ function findList(
       found = { ok: true, start, end, scan, long }
       if (scan.items.length > maxBatchMessages) return found
     } else {
-      const weight = weigh(bytes, start, work.mostParsed)
+      const weight = weigh(bytes, start, work.mostRest)
       end = start + weight.bytes
       long += weight.long
     }
-    // What isn't in the list is parsed afterwards.
+    // What isn't in the list is read afterwards.
     const restBytes = end - from - long - (found === undefined ? 0 : found.end - found.start)
-    if (restBytes >= work.mostParsed) return refuse('too_dense')
+    if (restBytes >= work.mostRest) return refuse('too_dense')
     at = skipSpace(bytes, end)
   } while (bytes[at] === comma)
   if (bytes[at] !== closeBrace || found === undefined) return undefined

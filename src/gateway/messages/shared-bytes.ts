@@ -1,15 +1,15 @@
 import type { FieldPlaces } from '../../message/field-places.ts'
 import type { MessageWriter } from './message-writer.ts'
-import { closeBrace, comma, hashOf, isAt, quote } from '../../message/json/json-bytes.ts'
+import { closeBrace, comma, quote } from '../../message/json/json-bytes.ts'
+import { skipString, skipValue } from '../../message/json/json-skip.ts'
+import { hashBetween } from '../../message/json/member-order.ts'
 
 /**
- * A member of a shared object: its name, and its place in the object's bytes. The place goes from the
- * beginning of the key to the end of the value.
+ * The place of a member in the bytes of a shared object, from the beginning of its key to the end of its
+ * value. `keyEnd`: the place after its key.
  */
-export type SharedMember = { readonly name: string; readonly start: number; readonly end: number }
-
-type Known = Omit<SharedMember, 'name'> & { readonly name: Buffer }
-type Replaced = { readonly member: Known; readonly own: number }
+type Member = { readonly start: number; readonly keyEnd: number; readonly end: number }
+type Replaced = { readonly member: Member; readonly own: number }
 
 /**
  * The bytes of an object that a batch has for all of its messages. This class merges the object with the own
@@ -18,19 +18,23 @@ type Replaced = { readonly member: Known; readonly own: number }
  */
 export class SharedBytes {
   readonly #text: Buffer
-  readonly #byHash = new Map<number, Known>()
+  readonly #byHash = new Map<number, Member>()
   readonly #replaced: Replaced[] = []
   /** False if two keys of the object have the same hash. In that case, this class can't merge the object. */
   readonly isUsable: boolean
 
-  constructor(text: string, members: readonly SharedMember[]) {
-    this.#text = Buffer.from(text)
-    for (const { name, start, end } of members) {
-      // Names are compared as JSON spells them. In UTF-8, each half of a surrogate pair would be U+FFFD.
-      const spelled = JSON.stringify(name).slice(1, -1)
-      this.#byHash.set(hashOf(spelled), { name: Buffer.from(spelled), start, end })
+  /** `text`: the object as JSON.stringify writes it. */
+  constructor(text: string) {
+    const bytes = Buffer.from(text)
+    this.#text = bytes
+    let count = 0
+    for (let at = 1; bytes[at] === quote; count++) {
+      const keyEnd = skipString(bytes, at)
+      const end = skipValue(bytes, keyEnd + 1)
+      this.#byHash.set(hashBetween(bytes, at + 1, keyEnd - 1), { start: at, keyEnd, end })
+      at = end + 1
     }
-    this.isUsable = this.#byHash.size === members.length
+    this.isUsable = this.#byHash.size === count
   }
 
   /**
@@ -46,7 +50,7 @@ export class SharedBytes {
       const start = places.startOfMember(own)
       const ownBytes = places.endOfMember(own) - start
       const member = this.#byHash.get(places.hashOfMember(own))
-      if (member !== undefined && isKey(bytes, start, member.name)) {
+      if (member !== undefined && this.#isKeyOf(member, bytes, start)) {
         this.#replaced.push({ member, own })
         length += ownBytes - (member.end - member.start)
       } else length += ownBytes + 1
@@ -92,8 +96,11 @@ export class SharedBytes {
       ? replaced
       : replaced.toSorted((one, other) => one.member.start - other.member.start)
   }
-}
 
-function isKey(bytes: Buffer, start: number, name: Buffer): boolean {
-  return isAt(bytes, start + 1, start + 1 + name.length, name) && bytes[start + 1 + name.length] === quote
+  /** Keys are compared as JSON spells them, with their quotation marks. */
+  #isKeyOf({ start, keyEnd }: Member, bytes: Buffer, ownStart: number): boolean {
+    const text = this.#text
+    for (let at = start; at < keyEnd; at++) if (bytes[ownStart + at - start] !== text[at]) return false
+    return true
+  }
 }

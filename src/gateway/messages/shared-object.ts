@@ -1,6 +1,7 @@
-import type { MessageLimits } from '../../message/limits.ts'
-import { RawObject } from '../../message/message-outline.ts'
 import { measureStructure, type Measured } from '../../message/depth-and-keys.ts'
+import { eachMember } from '../../message/json/json-walk.ts'
+import type { MessageLimits } from '../../message/limits.ts'
+import { isIndex, RawMembers, RawObject } from '../../message/message-outline.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 import { SharedBytes } from './shared-bytes.ts'
 
@@ -20,22 +21,15 @@ export type WrittenObject = {
  * A member in the text of a shared object. Its place goes from the beginning of its key to the end of its
  * value.
  */
-type Member = {
-  readonly start: number
-  readonly end: number
-  /** The position in the text at which the member begins, in bytes. */
-  readonly byteStart: number
-  readonly bytes: number
-  readonly keys: number
-}
+type Member = { readonly start: number; readonly end: number; readonly bytes: number; readonly keys: number }
 
 /**
- * An object that a batch has for all of its messages (`context` or `integrations`). The object is checked and
- * turned into JSON only once, and the JSON is copied into each message. So the work for a batch grows only
- * with the bytes that it has and the bytes that are written for it.
+ * An object that a batch has for all of its messages (`context` or `integrations`). The object is checked
+ * only once, and its JSON is copied into each message. So the work for a batch grows only with the bytes that
+ * it has and the bytes that are written for it. No values are made of the object, because V8 makes a hidden
+ * class for each new order of keys.
  */
 export class SharedObject {
-  readonly #value: JsonObject
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
   #asBytes: SharedBytes | undefined
@@ -46,13 +40,12 @@ export class SharedObject {
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
   /**
-   * `value` must have at least one field. `maxDepth` is the limit for a whole message, in which `value` is at
-   * the second level of nesting.
+   * `object` must have at least one field. `maxDepth` is the limit for a whole message, in which `object` is
+   * at the second level of nesting.
    */
-  constructor(value: JsonObject, { maxDepth, maxKeys }: MessageLimits) {
-    const weighed = measureStructure(value, { maxDepth: maxDepth - 1, maxKeys })
-    const text = weighed.ok ? JSON.stringify(value) : '{}'
-    this.#value = value
+  constructor(object: RawObject, { maxDepth, maxKeys }: MessageLimits) {
+    const weighed = measureStructure(object, { maxDepth: maxDepth - 1, maxKeys })
+    const text = weighed.ok ? object.text : '{}'
     this.#written = { text, bytes: Buffer.byteLength(text), keys: weighed.ok ? weighed.keys : 0 }
     this.fault = weighed.ok ? undefined : weighed.fault
   }
@@ -68,12 +61,7 @@ export class SharedObject {
 
   /** The object in the form in which it can be merged with the bytes of a scanned message. */
   get asBytes(): SharedBytes {
-    this.#asBytes ??= new SharedBytes(
-      this.#written.text,
-      [...this.#allMembers].map(([name, { byteStart, bytes }]) => {
-        return { name, start: byteStart, end: byteStart + bytes }
-      }),
-    )
+    this.#asBytes ??= new SharedBytes(this.#written.text)
     return this.#asBytes
   }
 
@@ -117,37 +105,59 @@ export class SharedObject {
   }
 
   get #allMembers(): ReadonlyMap<string, Member> {
-    this.#members ??= membersOf(this.#value)
+    this.#members ??= membersOf(this.#written.text)
     return this.#members
   }
 }
 
 function membersIn(own: JsonObject | RawObject): readonly { readonly name: string; readonly text: string }[] {
   if (own instanceof RawObject) return own.members()
-  return Object.entries(own).map(([name, value]) => ({ name, text: memberText(name, value) }))
+  return Object.entries(own).map(([name, value]) => {
+    return { name, text: `${JSON.stringify(name)}:${JSON.stringify(value)}` }
+  })
 }
 
-function membersOf(value: JsonObject): ReadonlyMap<string, Member> {
+function membersOf(object: string): ReadonlyMap<string, Member> {
   const members = new Map<string, Member>()
   let start = 1
-  let byteStart = 1
-  for (const [name, field] of Object.entries(value)) {
-    const text = memberText(name, field)
+  for (const { name, text } of new RawObject(object).members()) {
     const end = start + text.length
-    const bytes = Buffer.byteLength(text)
-    members.set(name, { start, end, byteStart, bytes, keys: 1 + keysOf(field) })
+    members.set(name, { start, end, bytes: Buffer.byteLength(text), keys: keysOf(text) })
     start = end + 1
-    byteStart += bytes + 1
   }
   return members
 }
 
-function memberText(name: string, value: unknown): string {
-  return `${JSON.stringify(name)}:${JSON.stringify(value)}`
-}
-
-function keysOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  const weighed = measureStructure(value, { maxDepth: Infinity, maxKeys: Infinity })
+function keysOf(member: string): number {
+  const weighed = measureStructure(new RawMembers(member), { maxDepth: Infinity, maxKeys: Infinity })
   return weighed.ok ? weighed.keys : 0
 }
+
+/**
+ * Returns the object with the member `ip`, as `{ ip, ...object }` would have it: after the keys that are
+ * indexes, and with the value of the object if the object has an `ip`.
+ */
+export function withIp({ text }: RawObject, ip: string): RawObject {
+  const given = `"ip":${JSON.stringify(ip)}`
+  // Most contexts have no `ip` and no index, so their members need not be looked at.
+  if (text.length > 2 && !text.includes('"ip":') && !startsWithDigit.test(text)) {
+    return new RawObject(`{${given},${text.slice(1)}`)
+  }
+  let from = 1
+  let [ownStart, ownEnd] = [0, 0]
+  eachMember(text, 1, (start, valueStart, end) => {
+    const name = text.slice(start + 1, valueStart - 2)
+    if (name === 'ip') [ownStart, ownEnd] = [start, end]
+    else if (isIndex(name)) from = end + 1
+    return name === 'ip'
+  })
+  const hasOwn = ownEnd > 0
+  const parts = [
+    text.slice(1, from - 1),
+    hasOwn ? text.slice(ownStart, ownEnd) : given,
+    ...(hasOwn ? [text.slice(from, ownStart - 1), text.slice(ownEnd + 1, -1)] : [text.slice(from, -1)]),
+  ]
+  return new RawObject(`{${parts.filter((part) => part !== '').join(',')}}`)
+}
+
+const startsWithDigit = /^\{"\d/

@@ -18,12 +18,16 @@ import { parseRetryAfter } from '../../../src/http/retry-after.ts'
 import { webhookIdOf } from '../../../src/delivery/signature.ts'
 import { plainAddress } from '../../../src/http/client-address.ts'
 import { preflightHeaders } from '../../../src/gateway/http/browser.ts'
-import { countLostDigits } from '../../../src/gateway/messages/lost-digits.ts'
+import { RequestWork } from '../../../src/gateway/messages/request-work.ts'
+import { scanBatch } from '../../../src/gateway/messages/scan-body.ts'
+import { SharedObject, withIp } from '../../../src/gateway/messages/shared-object.ts'
 import { keysIn, keysOf } from '../../../src/gateway/messages/write-key.ts'
 import { findExcess } from '../../../src/message/depth-and-keys.ts'
 import { enter } from '../../../src/message/enter.ts'
 import { globOf } from '../../../src/message/glob.ts'
+import { defaultLimits } from '../../../src/message/limits.ts'
 import { filtering } from '../../../src/message/message-filter.ts'
+import { RawObject } from '../../../src/message/message-outline.ts'
 import { parseOrigin } from '../../../src/message/record-headers.ts'
 import { parseTimestamp } from '../../../src/message/timestamp.ts'
 import { decodeRetryState } from '../../../src/retry/retry-state.ts'
@@ -59,6 +63,8 @@ const many = <T>(n: number, of: (index: number) => T): T[] => Array.from({ lengt
 /** Texts of which all texts below are made by repeating. A pattern that backtracks is slow for one of them. */
 const parts = ['a', '1', ' ', 'a ', '/', '%41', '\\', '"', 'é\u0301']
 
+const noWork = new RequestWork(0, 0)
+const unlimited = { ...defaultLimits, maxKeys: Infinity }
 let names = 0
 
 /** Returns a name that nothing had before, because the names of properties are remembered. */
@@ -122,9 +128,20 @@ describe.each<[what: string, work: (text: string) => unknown, own?: readonly str
     ['{[', '{', '[', '"{'],
   ],
   [
-    'numbers in a batch',
-    (text) => countLostDigits(`1234567890123456789${text}`),
-    ['9007199254740993,', '1e'],
+    'what a batch has for all of its messages',
+    (text) => [
+      scanBatch(Buffer.from(`{"batch":[],"context":[1234567890123456789${text}`), defaultLimits, noWork),
+      new SharedObject(withIp(new RawObject(JSON.stringify({ [text]: text })), text), defaultLimits).asBytes,
+    ],
+    [',9007199254740993', ',1e', ',{}'],
+  ],
+  [
+    'the members of the context of a batch',
+    (text) => {
+      const context = new RawObject(`{${text}"ip":1}`)
+      return new SharedObject(withIp(context, '192.0.2.1'), unlimited).asBytes
+    },
+    ['"a":1,', '"1":{},', '"a":{"b":[1e999]},'],
   ],
 ])('%s', (_, work, own = []) => {
   test('costs no more than in proportion to its length', () => {

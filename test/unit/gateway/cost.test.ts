@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { judging } from '../../../bench/refusals/costs.ts'
 import { type HostileRequest, knownRequests } from '../../../bench/refusals/hostile-requests.ts'
@@ -103,4 +105,14 @@ describe('less than an ordinary body costs a request of 2 KB with more text than
   test('there are such requests', () => {
     expect(requests).toHaveLength(textual.size)
   })
+})
+
+/** The most that a batch may cost whose keys no text had before. Both are measured in another process. */
+const mostBodiesOfFresh = 1
+
+test('less than an ordinary body costs a batch with 30 KB for all of its messages, in which each key is new', () => {
+  const script = fileURLToPath(new URL('../../support/fresh-keys.ts', import.meta.url))
+  const times = JSON.parse(execFileSync(process.execPath, [script], { encoding: 'utf8' }))
+  expect(Object.keys(times)).toEqual(['a fresh key', 'a fresh key \\'])
+  expect(Object.entries(times).filter(([, one]) => !(Number(one) < mostBodiesOfFresh))).toEqual([])
 })

@@ -3,7 +3,6 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AddressContexts } from '../../../../src/gateway/messages/address-contexts.ts'
 import { readBody } from '../../../../src/gateway/messages/body.ts'
-import { countLostDigits } from '../../../../src/gateway/messages/lost-digits.ts'
 import { RequestWork } from '../../../../src/gateway/messages/request-work.ts'
 import { scanBatch } from '../../../../src/gateway/messages/scan-body.ts'
 import { readCall } from '../../../../src/gateway/calls/tracking-call.ts'
@@ -12,8 +11,13 @@ import { spelledMessage } from '../../message/json-text.ts'
 
 const limit = 1_000
 const read = (text: string | Buffer, maxBytes = limit) => readBody(Buffer.from(text), maxBytes)
-const lostIn = (text: string) => countLostDigits(`{"a":${text}}`)
 const setting = { limits: defaultLimits, now: Date.now, addressContexts: new AddressContexts(defaultLimits) }
+
+/** Returns the number of whole numbers of a text that lose digits, outside of the messages of a batch. */
+function lostIn(text: string): number | undefined {
+  const scanned = scanBatch(Buffer.from(`{"batch":[],"a":${text}}`), defaultLimits, new RequestWork(0, 0))
+  return scanned.ok ? scanned.lostDigits : undefined
+}
 
 /** Returns the places of the messages of a batch that are left out because they aren't JSON, or a fault. */
 function notJsonIn(text: string): number[] | string {

@@ -6,7 +6,7 @@ import { maxMessageBytes } from '../../../../src/gateway/messages/request-limits
 import { SharedObject } from '../../../../src/gateway/messages/shared-object.ts'
 import { enter } from '../../../../src/message/enter.ts'
 import { defaultLimits } from '../../../../src/message/limits.ts'
-import { outlineOf } from '../../../../src/message/message-outline.ts'
+import { outlineOf, RawObject } from '../../../../src/message/message-outline.ts'
 import { parseBody, spelledMessage } from '../../message/json-text.ts'
 
 const receivedAt = '2026-03-01T12:00:00.000Z'
@@ -23,7 +23,7 @@ const track = { type: 'track', userId: 'u1', event: 'E', messageId: 'm1' }
 
 /** Returns an object that a batch gives for all its messages. */
 function shared(value: object, limits = defaultLimits): SharedObject {
-  return new SharedObject({ ...value }, limits)
+  return new SharedObject(new RawObject(JSON.stringify(value)), limits)
 }
 
 /** Returns the message that the gateway makes of an item. Throws if the gateway leaves the item out. */
