@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { answerText } from './answer-text.ts'
 
 /**
  * Reads the body of an answer as text. Rejects if the body is over `maxBytes`, or if the connection ends
@@ -13,5 +14,5 @@ export async function readAnswer(response: IncomingMessage, maxBytes: number): P
     if (bytes > maxBytes) throw new Error(`its answer is over ${maxBytes} bytes`)
     chunks.push(part)
   }
-  return Buffer.concat(chunks).toString()
+  return answerText(Buffer.concat(chunks))
 }

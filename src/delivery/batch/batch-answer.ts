@@ -1,3 +1,4 @@
+import { answerText } from '../../http/answer-text.ts'
 import type { Outcome } from '../outcomes/outcome.ts'
 import { judge, type Verdict } from '../outcomes/verdict.ts'
 
@@ -96,7 +97,7 @@ function statusesIn(body: Uint8Array, status: number): readonly number[] | undef
 
 function parsed(body: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(body).toString('utf8'))
+    return JSON.parse(answerText(body))
   } catch {
     return undefined
   }

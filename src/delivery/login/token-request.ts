@@ -1,5 +1,6 @@
 import type { OAuthLogin } from '../../catalog/features/hook-login.ts'
 import type { HookTls } from '../../catalog/features/hook-tls.ts'
+import { answerText } from '../../http/answer-text.ts'
 import {
   clientAuthorization,
   readTokenAnswer,
@@ -82,7 +83,7 @@ export class TokenRequests {
     if (outcome.kind !== 'answer')
       return { ok: false, problem: `${tokenOrigin}: ${describeForCustomer(outcome)}`, afterMs: 0 }
     const { status, retryAfterMs = 0, body = new Uint8Array() } = outcome
-    const answer = readTokenAnswer(status, Buffer.from(body).toString(), askedMs)
+    const answer = readTokenAnswer(status, answerText(body), askedMs)
     if (answer.ok && answer.token.value.length > maxTokenBytes)
       return { ok: false, problem: `${tokenOrigin}: ${tooLarge}`, afterMs: retryAfterMs }
     if (answer.ok) return { ok: true, token: answer.token, askedMs }

@@ -120,6 +120,12 @@ test('a request for a token is as RFC 6749 says, and its token is used for all r
   expect(hook.requests.length).toBe(3)
 })
 
+test('a token is found after a byte order mark', async () => {
+  const { server, login } = await scene()
+  server.instead = answer(200, {}, '\ufeff{"access_token":"t"}')
+  expect(await login.wait()).toBe('t')
+})
+
 test('a client may name itself in the form', async () => {
   const { server, login } = await scene({ login: { clientAuth: 'post', clientSecret: 's&cret' } })
   await login.wait()

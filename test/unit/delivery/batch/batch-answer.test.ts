@@ -39,6 +39,7 @@ describe('the answer to a batch of three messages', () => {
     ],
     ['400 with a named array', answered(400, { statuses: [200, 422, 200] }), 'delivered final delivered'],
     ['200 with any other array', answered(200, [500, 500, 500]), 'all: delivered delivered delivered'],
+    ['207 after a byte order mark', answered(207, '\ufeff[200, 500, 400]'), 'delivered retry final'],
     ['200 without a body', answered(200), 'all: delivered delivered delivered'],
     ['200 with too few statuses', answered(200, { statuses: [500] }), 'all: delivered delivered delivered'],
     ['207 without a body', answered(207), 'all: retry retry retry'],
