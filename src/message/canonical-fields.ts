@@ -54,6 +54,14 @@ export function isPlainKind(type: string | undefined): type is PlainKind {
   return kinds.has(type)
 }
 
+const spelledKinds = plainKinds.map((kind) => ({ kind, spelled: Buffer.from(`"${kind}"`) }))
+
+/** Returns the kind that a message has as its `type`, or `undefined` if it isn't one of `plainKinds`. */
+export function plainKindOf(places: FieldPlaces): PlainKind | undefined {
+  for (const { kind, spelled } of spelledKinds) if (places.isSpelled(Field.type, spelled)) return kind
+  return undefined
+}
+
 /**
  * Returns true if a message meets the event schema's rules for its kind. Doesn't check the rules for
  * `timestamp` and `messageId`. Wrongly returns false for a few valid messages.

@@ -145,9 +145,10 @@ function endOfKey(bytes: Buffer, start: number, firstKey: number): number {
 }
 
 function endOfString(bytes: Buffer, start: number): number {
+  const { length } = bytes
   let at = start
   for (;;) {
-    while (at < bytes.length && plain[bytes[at] ?? 0] === 1) at++
+    while (at < length && plain[bytes[at] ?? 0] === 1) at++
     if (bytes[at] === quote) return at + 1
     if (bytes[at] !== backslash || escapable[bytes[at + 1] ?? 0] !== 1) return invalid
     at += 2

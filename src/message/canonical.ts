@@ -2,10 +2,10 @@ import {
   attributesOf,
   Field,
   isMessageId,
-  isPlainKind,
   isSound,
   messagePlaces,
   type PlainKind,
+  plainKindOf,
 } from './canonical-fields.ts'
 import { scanObject } from './canonical-scan.ts'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
@@ -13,8 +13,8 @@ import { absent } from './field-places.ts'
 import { readIntegrations } from './integrations.ts'
 import type { MessageLimits } from './limits.ts'
 import { attributesFields } from './message-schemas.ts'
-import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
-import { closeBrace, comma } from './json/json-bytes.ts'
+import { areCanonicalSeconds, formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
+import { closeBrace, comma, isAt } from './json/json-bytes.ts'
 
 /**
  * Brings a message into canonical form by copying its bytes. This costs a fraction of respelling a message.
@@ -28,10 +28,10 @@ import { closeBrace, comma } from './json/json-bytes.ts'
  */
 export function enterCanonical(bytes: Buffer, origin: Origin, limits: MessageLimits): Entered | undefined {
   if (!scan(bytes, limits)) return undefined
-  const type = places.textOf(Field.type)
-  if (!isPlainKind(type) || !isSound(places, type)) return undefined
+  const type = plainKindOf(places)
+  if (type === undefined || !isSound(places, type)) return undefined
 
-  const timestamp = timestampOf(origin)
+  const timestamp = timestampOf(bytes, origin)
   const messageId = places.has(Field.messageId) ? places.textOf(Field.messageId) : madeMessageId(origin)
   if (!timestamp.ok || !isMessageId(messageId)) return undefined
   const body = write(bytes, type, timestamp.text, messageId)
@@ -58,33 +58,68 @@ type Timestamp = { ok: true; text: string | undefined } | { ok: false }
 const badTimestamp: Timestamp = { ok: false }
 const goodTimestamp: Timestamp = { ok: true, text: undefined }
 
-function timestampOf(origin: Origin): Timestamp {
+function timestampOf(bytes: Buffer, origin: Origin): Timestamp {
+  if (isOfLastMinute(bytes)) return goodTimestamp
   const sent = places.textOf(Field.timestamp)
   if (sent === undefined && places.has(Field.timestamp)) return badTimestamp
   const ms = sent === undefined ? origin.timestampMs : parseTimestamp(sent)
   if (ms === undefined) return badTimestamp
-  if (sent !== undefined && isCanonicalTimestamp(sent)) return goodTimestamp
+  if (sent !== undefined && isCanonicalTimestamp(sent)) {
+    lastMinute = Buffer.from(`"${sent.slice(0, 'YYYY-MM-DDTHH:mm:'.length)}`)
+    return goodTimestamp
+  }
   const text = formatTimestamp(ms)
   return text === undefined ? badTimestamp : { ok: true, text }
 }
 
-let lastIntegrations: { text: string; value: Readonly<Record<string, unknown>> } | undefined
+/** The beginning of the last canonical timestamp, up to its seconds. */
+let lastMinute: Buffer | undefined
 
 /**
- * Returns the message's `integrations`. If their text is the same as in the last call, returns the last
+ * Returns true if the message has a canonical timestamp in the same minute as a message before, as most
+ * messages have. Only its seconds have to be checked then.
+ */
+function isOfLastMinute(bytes: Buffer): boolean {
+  if (lastMinute === undefined || !places.has(Field.timestamp)) return false
+  const start = places.startOf(Field.timestamp)
+  const secondsAt = start + lastMinute.length
+  return (
+    isAt(bytes, start, secondsAt, lastMinute) &&
+    areCanonicalSeconds(bytes, secondsAt, places.endOf(Field.timestamp) - 1)
+  )
+}
+
+let lastIntegrations: { bytes: Buffer; value: Readonly<Record<string, unknown>> } | undefined
+
+/**
+ * Returns the message's `integrations`. If their bytes are the same as in the last call, returns the last
  * result again, which saves time because most messages of a source have the same `integrations`.
  */
 function integrationsOf(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   if (!places.isObject(Field.integrations)) return undefined
+  if (lastIntegrations !== undefined && places.isSpelled(Field.integrations, lastIntegrations.bytes))
+    return lastIntegrations.value
   const text = bytes.toString('utf8', places.startOf(Field.integrations), places.endOf(Field.integrations))
-  if (lastIntegrations?.text !== text) lastIntegrations = { text, value: readIntegrations(text) }
+  lastIntegrations = { bytes: Buffer.from(text), value: readIntegrations(text) }
   return lastIntegrations.value
 }
 
 const head = Buffer.from('{"version":')
-const defaultVersion = Buffer.from('1')
 const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
+
+/** The beginning of a message that is sent without a version, by its kind. */
+const versionedHeads: Readonly<Record<PlainKind, Buffer>> = {
+  identify: versionedHead('identify'),
+  track: versionedHead('track'),
+  page: versionedHead('page'),
+  screen: versionedHead('screen'),
+  group: versionedHead('group'),
+}
+
+function versionedHead(kind: PlainKind): Buffer {
+  return Buffer.from(`{"version":1,"type":"${kind}"`)
+}
 
 /**
  * The member that is added to a message without attributes, by the kind of the message. It begins with a
@@ -113,7 +148,7 @@ function write(bytes: Buffer, kind: PlainKind, timestamp: string | undefined, me
   if (!places.has(Field.messageId)) missing += `,"messageId":${JSON.stringify(messageId)}`
   if (!places.has(Field.context)) missing += ',"context":{}'
   if (!places.has(attributes)) missing += empty
-  let length = bytes.length + Buffer.byteLength(missing)
+  let length = bytes.length + (missing === '' ? 0 : Buffer.byteLength(missing))
   if (!places.has(Field.version)) length += addedVersionBytes
   if (isRewritten) {
     const sentBytes = places.endOf(Field.timestamp) - places.keyStartOf(Field.timestamp)
@@ -122,12 +157,7 @@ function write(bytes: Buffer, kind: PlainKind, timestamp: string | undefined, me
   if (isNull) length -= 'null'.length - '{}'.length
 
   const to = Buffer.allocUnsafe(length)
-  let at = head.copy(to)
-  at += places.has(Field.version)
-    ? bytes.copy(to, at, places.startOf(Field.version), places.endOf(Field.version))
-    : defaultVersion.copy(to, at)
-  at += typeKey.copy(to, at)
-  at += bytes.copy(to, at, places.startOf(Field.type), places.endOf(Field.type))
+  let at = writeHead(bytes, kind, to)
   let from = 1
   for (const field of cutsFor(isRewritten, isNull ? attributes : absent)) {
     at = writeRun(bytes, from, places.keyStartOf(field), to, at)
@@ -136,23 +166,32 @@ function write(bytes: Buffer, kind: PlainKind, timestamp: string | undefined, me
     from = places.endOf(field) + 1
   }
   at = writeRun(bytes, from, bytes.length, to, at)
-  at += to.write(missing, at)
+  if (missing !== '') at += to.write(missing, at)
   to[at] = closeBrace
   return to
 }
 
+/** Writes the version and the type. Returns the place after them. */
+function writeHead(bytes: Buffer, kind: PlainKind, to: Buffer): number {
+  if (!places.has(Field.version)) return versionedHeads[kind].copy(to)
+  let at = head.copy(to)
+  at += bytes.copy(to, at, places.startOf(Field.version), places.endOf(Field.version))
+  at += typeKey.copy(to, at)
+  return at + bytes.copy(to, at, places.startOf(Field.type), places.endOf(Field.type))
+}
+
+const onlyType = [Field.type]
 const cuts: number[] = []
 
 /** Returns the fields that aren't copied as they are, in the order of their places. */
 function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
+  if (!isRewritten && nullField === absent && !places.has(Field.version)) return onlyType
   cuts.length = 0
   cuts.push(Field.type)
   if (places.has(Field.version)) cuts.push(Field.version)
   if (isRewritten) cuts.push(Field.timestamp)
   if (nullField !== absent) cuts.push(nullField)
-  return cuts.length === 1
-    ? cuts
-    : cuts.sort((one, other) => places.keyStartOf(one) - places.keyStartOf(other))
+  return cuts.sort((one, other) => places.keyStartOf(one) - places.keyStartOf(other))
 }
 
 /**

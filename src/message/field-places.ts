@@ -170,6 +170,11 @@ export class FieldPlaces {
     return this.#bytes[this.startOf(field)]
   }
 
+  /** Returns true if the object has the field, and the bytes of its value are these. */
+  isSpelled(field: number, value: Buffer): boolean {
+    return this.has(field) && isAt(this.#bytes, this.startOf(field), this.endOf(field), value)
+  }
+
   /** If a field's value is a string without escapes, returns it. Otherwise returns `undefined`. */
   textOf(field: number): string | undefined {
     if (!this.has(field) || this.firstByte(field) !== quote) return undefined

@@ -1,3 +1,5 @@
+import { isDigit } from './json/canonical-number.ts'
+
 const MINUTE_MS = 60_000
 const FOUR_CENTURIES_MS = 146_097 * 24 * 60 * MINUTE_MS
 const EARLIEST_MS = -62_167_219_200_000 // 0000-01-01T00:00:00.000Z
@@ -91,6 +93,26 @@ export function isCanonicalTimestamp(readable: string): boolean {
     readable[23] === 'Z'
   )
 }
+
+/** Returns true if bytes[from, to) are the rest of a text that `formatTimestamp` has made, `ss.sssZ`. */
+export function areCanonicalSeconds(bytes: Uint8Array, from: number, to: number): boolean {
+  const tens = bytes[from] ?? 0
+  return (
+    to - from === 'ss.sssZ'.length &&
+    tens >= zero &&
+    tens < zero + 6 &&
+    isDigit(bytes[from + 1]) &&
+    bytes[from + 2] === point &&
+    isDigit(bytes[from + 3]) &&
+    isDigit(bytes[from + 4]) &&
+    isDigit(bytes[from + 5]) &&
+    bytes[from + 6] === letterZ
+  )
+}
+
+const zero = 0x30
+const point = 0x2e
+const letterZ = 0x5a
 
 /** Returns the number that text[from, to) spells, or NaN if these characters aren't all digits. */
 function digits(text: string, from: number, to: number): number {

@@ -29,6 +29,7 @@ function short(value: string | Buffer, limits: MessageLimits = defaultLimits): s
 }
 
 const page = (members: string): string => `{"type":"page","userId":"u"${members}}`
+const sentAt = (seconds: string): string => page(`,"timestamp":"2026-02-28T23:59:${seconds}"`)
 /** Names of fields that no message has. */
 const key = fc.stringMatching(/^[A-C_ é](?:[a-z0-9é]{0,6})$/)
 const withValue = (value: string): string => page(`,"n":${value}`)
@@ -41,6 +42,29 @@ describe('the short way', () => {
       }),
       { numRuns: 5_000 },
     )
+  })
+
+  test.each([
+    ['00.000Z'],
+    ['59.999Z'],
+    ['60.000Z'],
+    ['5.000Z'],
+    ['00.00Z'],
+    ['00.0000Z'],
+    ['00,000Z'],
+    ['00.000z'],
+    ['00.00aZ'],
+    ['0a.000Z'],
+    ['00.000'],
+    ['00.000+00:00'],
+    ['00.000Z '],
+    ['é.000Z'],
+    ['\\u0030.00Z'],
+    [''],
+  ])('gives a timestamp of the same minute as another the same meaning: %s', (rest) => {
+    expect(short(sentAt('30.500Z'))).toContain('30.500Z')
+    expect(agrees(Buffer.from(sentAt(rest)))).toBe(true)
+    expect(short(sentAt('30.501Z'))).toContain('30.501Z')
   })
 
   test('is taken by what JSON.stringify wrote, if keys are names and numbers short', () => {
