@@ -4,7 +4,7 @@ import { stateCountsOf } from '../catalog/next-catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { startConsumer } from '../kafka/group/consumer.ts'
 import { groupSubscriptions, topicTable } from '../topics/topics.ts'
-import { bothObservers } from '../pipeline/both-observers.ts'
+import { allObservers } from '../pipeline/all-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Refusals } from '../notices/refusals.ts'
@@ -356,7 +356,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     outlet: countingOutlet(producer, joined.ladder),
     queue: waiting,
     rateDifferenceOf: (id) => joined.lending.differenceOf(id),
-    observer: observers.reduce(bothObservers, joined.observer),
+    observer: allObservers(joined.observer, observers),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),
