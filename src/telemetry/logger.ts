@@ -108,7 +108,9 @@ class Output implements DestinationStream {
   }
 }
 
-/** Collects lines into blocks, because a write costs much more than a line. */
+const del = '\u007f'
+
+/** Collects lines of JSON into blocks, because a write costs much more than a line. */
 class Blocks implements DestinationStream {
   readonly #output: DestinationStream
   readonly #maxBytes: number
@@ -121,9 +123,14 @@ class Blocks implements DestinationStream {
     this.#maxBytes = maxBytes
   }
 
-  write(given: string): void {
-    const line = printable(given)
-    const bytes = Buffer.byteLength(line)
+  write(json: string): void {
+    let line = json
+    let bytes = Buffer.byteLength(json)
+    // JSON has escaped all that is unusual in ASCII, except DEL.
+    if (bytes > json.length || json.includes(del)) {
+      line = printable(json)
+      bytes = Buffer.byteLength(line)
+    }
     if (this.#bytes + bytes > this.#maxBytes) this.flush()
     this.#block += line
     this.#bytes += bytes

@@ -31,3 +31,25 @@ test('lines of processes that share a pipe are not mixed, also while it is full'
     expect(own).toEqual(written)
   }
 })
+
+/** Texts of strangers, some of which a terminal would obey. */
+const odd = ['DEL\u007f', 'ESC\u001b[2J', 'C1\u009b2J', 'rtl\u202e1174', 'plain', 'é 日本']
+const loggingOdd = `
+  import { createLogger } from ${JSON.stringify(new URL('../../../src/telemetry/logger.ts', import.meta.url).href)}
+  const { log, flush } = createLogger({ level: 'info' })
+  for (const text of ${JSON.stringify(odd)}) log.info({ text })
+  flush()
+`
+
+test('no line has a character that a terminal obeys, and each stays the same JSON', async () => {
+  const program = spawn(process.execPath, ['--input-type=module', '-e', loggingOdd], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const output = await text(program.stdout)
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+  expect(output).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/)
+  const lines = output.trimEnd().split('\n')
+  expect(lines.map((line): unknown => JSON.parse(line))).toEqual(
+    odd.map((given) => expect.objectContaining({ text: given })),
+  )
+})
