@@ -32,7 +32,8 @@ export class GroupShare {
    * limit, or the worker has no partitions.
    */
   rateOf(destination: Pick<DestinationDefinition, 'id' | 'rateLimit'> | undefined): Rate | undefined {
-    if (destination === undefined || this.#share === 0) return undefined
+    // Most destinations have no limit, and nothing is lent of it. So nobody is asked for them.
+    if (destination?.rateLimit === undefined || this.#share === 0) return undefined
     return partOf(destination.rateLimit, this.#share + this.#differenceOf(destination.id))
   }
 

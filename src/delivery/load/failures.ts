@@ -70,12 +70,15 @@ export class Failures {
     else if (!isLowest) this.#before.add(isOverloaded, ms)
     else if (nowMs - ms > this.#relievedMs && this.#isNotFromLoad(this.#before, result, nowMs))
       return 'not from load'
-    if (isOverloaded) this.#strikes++
-    else this.#strikes = Math.max(0, this.#strikes - this.#tolerated / (1 - this.#tolerated))
+    if (!isOverloaded) {
+      this.#strikes = Math.max(0, this.#strikes - this.#tolerated / (1 - this.#tolerated))
+      return undefined
+    }
+    this.#strikes++
     // The more failures are tolerated, the more of them come in a row by chance.
     const times = (1 - leastTolerated) / (1 - this.#tolerated)
     const most = times * Math.max(leastStrikes, Math.min(mostStrikes, cap / limitOfAStrike))
-    return isOverloaded && this.#strikes >= most ? 'too many' : undefined
+    return this.#strikes >= most ? 'too many' : undefined
   }
 
   /** Call this when earlier requests don't count any more. */
