@@ -402,10 +402,13 @@ class HookRun<D extends Batched> implements LoggedInListener, PacedTry {
       if (this.#attempt.mayGoOn(this.hook, part) && this.#halving.halve(part)) return
       this.#giveUp(part, nowMs)
     } else {
-      for (const [at, member] of part.entries()) {
+      const resultAt = (at: number): HookResult => {
         const { outcome: its, verdict } = settledOf(settlement, at)
-        this.#settle(member, { outcome: its, verdict, mayHaveArrived }, nowMs)
+        return { hookId: this.hook.id, outcome: its, verdict, mayHaveArrived }
       }
+      // Usually, all messages have the same result.
+      const common = settlement.kind === 'each' ? undefined : resultAt(0)
+      for (const [at, member] of part.entries()) this.#settle(member, common ?? resultAt(at), nowMs)
       if (isAboutMessages(settlement)) return
     }
     this.#giveUp(this.#halving.rest(), nowMs)
@@ -430,12 +433,12 @@ class HookRun<D extends Batched> implements LoggedInListener, PacedTry {
   #giveUp(members: readonly Member<D>[], nowMs: number): void {
     const outcome = this.#refusal
     if (outcome === undefined) return
-    for (const member of members)
-      this.#settle(member, { outcome, verdict: again, mayHaveArrived: false }, nowMs)
+    const result = { hookId: this.hook.id, outcome, verdict: again, mayHaveArrived: false }
+    for (const member of members) this.#settle(member, result, nowMs)
   }
 
-  #settle(member: Member<D>, result: Omit<HookResult, 'hookId'>, nowMs: number): void {
-    this.#attempt.settled(member, { hookId: this.hook.id, ...result }, nowMs - this.#startedMs)
+  #settle(member: Member<D>, result: HookResult, nowMs: number): void {
+    this.#attempt.settled(member, result, nowMs - this.#startedMs)
   }
 
   /** A request counts once for the breaker and for what is learned, whatever the number of its messages. */

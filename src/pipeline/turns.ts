@@ -234,7 +234,7 @@ export class Turns {
       withoutLogin,
       tryClass,
       isForAll: delivery.property !== undefined,
-      listener: this.#holding([delivery], this.#listener),
+      listener: this.#holding(madeBytes(delivery), this.#listener),
       delivery,
       startedMs,
       now,
@@ -256,7 +256,8 @@ export class Turns {
       this.#account.end()
       return
     }
-    const listener = this.#holding(deliveries, this.#batchListener)
+    const made = deliveries.reduce((sum, delivery) => sum + madeBytes(delivery), 0)
+    const listener = this.#holding(made, this.#batchListener)
     const parts = { sender, bulkhead, endpoint, hooks, sick, withoutLogin, tryClass, startedMs, now }
     new BatchAttempt({ ...parts, listener, lead, deliveries }).start()
   }
@@ -265,8 +266,7 @@ export class Turns {
    * Counts the bytes that mappings have made, until only requests in the bulkhead are left, which counts them
    * itself. Returns the listener of the attempt that does so.
    */
-  #holding<L extends AttemptListener<Delivery>>(deliveries: readonly Delivery[], listener: L): L {
-    const bytes = deliveries.reduce((sum, delivery) => sum + madeBytes(delivery), 0)
+  #holding<L extends AttemptListener<Delivery>>(bytes: number, listener: L): L {
     if (bytes === 0) return listener
     this.#account.holdBytes(bytes)
     return {
