@@ -289,6 +289,7 @@ export class GroupMember implements GroupConsumer {
 
   quiesce(): void {
     this.#gate.isStopping = true
+    this.#units.quiesce()
     this.#applyPauses()
   }
 

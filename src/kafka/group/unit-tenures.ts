@@ -43,6 +43,7 @@ export class UnitTenures {
   readonly #leaving = new Set<Tenure>()
   /** For each unit, a promise that resolves when the unit's latest tenure ends. */
   readonly #ends = new Map<number, Promise<void>>()
+  #isQuiet = false
 
   constructor(options: UnitTenuresOptions) {
     this.#options = options
@@ -96,6 +97,14 @@ export class UnitTenures {
     for (const tenure of this.#leaving) if (isAtRest(tenure.unit)) this.#rest(tenure)
   }
 
+  /**
+   * From now on, no preparation is tried again, and none that fails is a trouble: the member stops, so what
+   * reads the states may have stopped already.
+   */
+  quiesce(): void {
+    this.#isQuiet = true
+  }
+
   /** Releases all units. Resolves when all their tenures have ended. */
   async stop(): Promise<void> {
     for (const unit of this.#tenures.keys()) this.lose(unit)
@@ -125,13 +134,13 @@ export class UnitTenures {
   }
 
   async #prepareUntilOver(tenure: Tenure): Promise<void> {
-    while (!tenure.isOver) {
+    while (!tenure.isOver && !this.#isQuiet) {
       try {
         tenure.isCalled = true
         await this.#options.prepare(tenure.unit)
         tenure.isPrepared = true
       } catch (error) {
-        if (tenure.isOver) return
+        if (tenure.isOver || this.#isQuiet) return
         this.#options.onTrouble(error, tenure.unit)
         await delay(againAfterMs)
         continue

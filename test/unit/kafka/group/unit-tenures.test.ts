@@ -83,6 +83,28 @@ test('a lost unit that does not come to rest is released when its time is over',
   }
 })
 
+test('a preparation that fails while the member stops is no trouble, and is not tried again', async () => {
+  const seen: string[] = []
+  const preparing = Promise.withResolvers<void>()
+  const states = new UnitTenures({
+    prepare(unit) {
+      seen.push(`prepare ${unit}`)
+      return preparing.promise
+    },
+    released: (unit) => void seen.push(`released ${unit}`),
+    handoverMs: 8_000,
+    onPrepared: (unit) => seen.push(`prepared ${unit}`),
+    onTrouble: (error) => seen.push(String(error)),
+  })
+  states.prepare(0)
+  await nextTurn()
+  states.quiesce()
+  preparing.reject(new Error('the reader is stopped'))
+  await nextTurn()
+  await states.stop()
+  expect(seen).toEqual(['prepare 0', 'released 0'])
+})
+
 test('a unit that is lost while it is prepared is released, and never said to be ready', async () => {
   const { states, seen, open } = watched()
   states.prepare(0)
