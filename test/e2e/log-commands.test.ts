@@ -71,6 +71,17 @@ describe('of a message of which the index has both deliveries', () => {
     expect(table.stdout).toMatch(/^time .*\n\S+ +crm +attempted +200 in/)
   })
 
+  test('a search that finds nothing says which of its ids the catalog lacks', async () => {
+    const said = async (...args: string[]) => (await log(args)).stderr
+    expect(await said('search', '--destination', 'cmr')).toContain(
+      'The catalog has no destination "cmr": did you mean crm?',
+    )
+    expect(await said('stats', '--source', 'shpo')).toContain(
+      'The catalog has no source "shpo": did you mean shop?',
+    )
+    expect(await said('search', '--destination', 'crm', '--status', '418')).toBe('')
+  })
+
   test('a search by user says what to set where there is no key', async () => {
     const { code, stderr } = await log(['search', '--user', 'u1'], { SLUICE_ATTEMPTS_USER_KEY: '' })
     expect([code, stderr]).toEqual([1, expect.stringContaining('SLUICE_ATTEMPTS_USER_KEY')])
@@ -193,6 +204,21 @@ describe('without a worker', () => {
     expect(await ended).toBe(0)
   })
 
+  test('tail says that the catalog lacks its destination, and goes on', async () => {
+    const args = [inject('program'), 'log', 'tail', '--destination', 'bda']
+    const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...scene.variables } })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    let said = ''
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    await until('it says so', () =>
+      said.includes('has no destination "bda": did you mean bad? Until there is one, nothing comes.'),
+    )
+    expect(child.exitCode).toBe(null)
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGINT')
+    expect(await ended).toBe(0)
+  })
+
   test('scan finds messages by what they say, and says what it has read', async () => {
     const [id = '', other = ''] = newIds(2)
     await produce(`${scene.prefix}events`, [
@@ -203,6 +229,8 @@ describe('without a worker', () => {
     expect([code, stderr]).toEqual([0, expect.stringContaining('2 of 2 messages were read; 1 found.')])
     expect(stdout).toMatch(new RegExp(`^\\S+  shop  track  ${id}\n  {"type":"track",.*}\n$`))
     expect((await log(['scan', 'orderId'])).code).toBe(2)
+    const elsewhere = await log(['scan', 'properties.orderId=4711', '--source', 'shpo'])
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([3, expect.stringContaining('did you mean shop?')])
   })
 
   test('without an index the commands say how to get one', async () => {

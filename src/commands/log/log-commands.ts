@@ -168,7 +168,9 @@ message. Exit codes: 0 found, 3 nothing found, 1 Kafka can not be read, 2 wrong 
             screen,
             signal: ending.signal,
           })
-          if (found === 0) process.exitCode = 3
+          if (found > 0) return []
+          process.exitCode = 3
+          await tellUnknown({ config, log }, { source })
           return []
         }),
     )
@@ -220,9 +222,21 @@ async function tell(
 ): Promise<void> {
   await once(flags, async (config, log) => {
     const { lines, isFound } = await ask(config, log)
-    if (!isFound) process.exitCode = 3
+    if (isFound) return lines
+    process.exitCode = 3
+    await tellUnknown({ config, log }, flags)
     return lines
   })
+}
+
+/** Says which ids of the flags the catalog lacks, because that is why nothing was found. */
+async function tellUnknown(
+  { config, log }: { readonly config: Config; readonly log: Logger },
+  { destination, source }: Flags,
+): Promise<void> {
+  const { unknownIds } = await import('./unknown-ids.ts')
+  const given = { destination: textOf(destination), source: textOf(source) }
+  for (const line of await unknownIds(config, log, 'log find', given)) writeError(line)
 }
 
 /** Adds the options that restrict a search of the delivery log to some records. */

@@ -6,6 +6,7 @@ import type { LogRecord } from '../../delivery-log/log-record.ts'
 import { startTopicTail, type TopicTail } from '../../kafka/read/topic-tail.ts'
 import { openKafka } from '../../roles/start/ask-kafka.ts'
 import { topicNames } from '../../roles/start/settings.ts'
+import { unknownIds } from './unknown-ids.ts'
 
 export type TailOptions = {
   readonly destination: string | undefined
@@ -56,6 +57,8 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
     said = trouble
   }, lookEveryMs)
   try {
+    for (const line of await unknownIds(config, log, 'log tail', { destination, source: undefined }))
+      say(`${line} Until there is one, nothing comes.`)
     if (!signal.aborted) await ended.promise
   } finally {
     clearInterval(timer)
