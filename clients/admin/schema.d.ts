@@ -3961,7 +3961,7 @@ export interface operations {
                  */
                 label?: string;
                 /**
-                 * @description `id`, which is the default: in the order of the ids. `worst`: those that need attention most come first.
+                 * @description `id`, which is the default: in the order of the ids. `worst`: those that need attention most come first. One that gets worse between two parts of a list may be in none, and one that gets better in both.
                  * @example worst
                  */
                 sort?: "id" | "worst";

@@ -422,7 +422,7 @@ export const statusRoutes: readonly AdminRoute[] = [
       sort: {
         schema: { type: 'string', enum: ['id', 'worst'] },
         description:
-          '`id`, which is the default: in the order of the ids. `worst`: those that need attention most come first.',
+          '`id`, which is the default: in the order of the ids. `worst`: those that need attention most come first. One that gets worse between two parts of a list may be in none, and one that gets better in both.',
         example: 'worst',
       },
       cursor: {

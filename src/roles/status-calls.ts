@@ -5,6 +5,7 @@ import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { keySetOf, publicKeysOf } from '../catalog/features/signing-keys.ts'
 import { readSelector } from '../catalog/labels.ts'
+import { conditions, type Standing } from './operations/destination-conditions.ts'
 import {
   destinationData,
   destinationHealthData,
@@ -41,7 +42,7 @@ export function statusCalls(
         })
         return done({
           destinations: part.listed.map((one) => destinationData(one, picture.health)),
-          next: chosen.isByWorst === true ? null : (part.next ?? null),
+          next: chosen.isByWorst === true ? null : (part.next?.id ?? null),
           cursor: cursorOf(part.next, chosen),
           total: part.total,
           asOf: timeOf(picture.asOfMs),
@@ -101,20 +102,34 @@ function queryOf(query: AdminRequest['query']): ListQuery | { readonly problem: 
   }
 }
 
-/** The cursor of the next part. By ids it is the last id. The worst have only a place. */
-function cursorOf(next: string | undefined, { isByWorst, skip = 0, limit }: ListQuery): string | null {
+/** The cursor of the next part: the last id, or how the last of the worst stands. */
+function cursorOf(next: Standing | undefined, { isByWorst }: ListQuery): string | null {
   if (next === undefined) return null
-  const place = isByWorst === true ? { skip: skip + limit } : { after: next }
+  const { condition, concerned, sinceMs = null, id } = next
+  const place = isByWorst === true ? { worst: [condition, concerned, sinceMs, id] } : { after: id }
   return Buffer.from(JSON.stringify(place)).toString('base64url')
 }
 
-function placeOf(cursor: string): Pick<ListQuery, 'after' | 'skip'> | undefined {
+function placeOf(cursor: string): Pick<ListQuery, 'after' | 'afterStanding'> | undefined {
   try {
     const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    const { after, skip }: { after?: unknown; skip?: unknown } = Object(place)
+    const { after, worst }: { after?: unknown; worst?: unknown } = Object(place)
     if (typeof after === 'string') return { after }
-    return Number.isSafeInteger(skip) && Number(skip) >= 0 ? { skip: Number(skip) } : undefined
+    const afterStanding = Array.isArray(worst) ? standingIn(worst) : undefined
+    return afterStanding && { afterStanding }
   } catch {
     return undefined
+  }
+}
+
+function standingIn([condition, concerned, sinceMs, id]: readonly unknown[]): Standing | undefined {
+  const known = conditions.find((one) => one === condition)
+  const isWhole = Number.isFinite(concerned) && (sinceMs === null || Number.isFinite(sinceMs))
+  if (known === undefined || !isWhole || typeof id !== 'string') return undefined
+  return {
+    condition: known,
+    concerned: Number(concerned),
+    sinceMs: sinceMs === null ? undefined : Number(sinceMs),
+    id,
   }
 }

@@ -132,16 +132,35 @@ export function needsAttention({ condition, health }: AssessedDestination): bool
   return conditions.indexOf(condition) < conditions.indexOf('paused')
 }
 
+/** How bad a destination is, as far as the order of a list depends on it. */
+export type Standing = {
+  readonly condition: Condition
+  /** How many messages wait, and how many requests have failed in the last minutes. */
+  readonly concerned: number
+  readonly sinceMs: number | undefined
+  readonly id: string
+}
+
+export function standingOf(one: AssessedDestination): Standing {
+  const { condition, sinceMs, destination } = one
+  return { condition, concerned: concernedOf(one), sinceMs, id: destination.id }
+}
+
 /**
  * Compares destinations by how bad they are, the worst first: by their condition; then by how many of their
  * messages are concerned; then by how long this lasts; then by their ids.
  */
 export function worstFirst(one: AssessedDestination, other: AssessedDestination): number {
+  return compareStandings(standingOf(one), standingOf(other))
+}
+
+/** Compares as `worstFirst` does. */
+export function compareStandings(one: Standing, other: Standing): number {
   return (
     conditions.indexOf(one.condition) - conditions.indexOf(other.condition) ||
-    concernedOf(other) - concernedOf(one) ||
+    other.concerned - one.concerned ||
     (one.sinceMs ?? Infinity) - (other.sinceMs ?? Infinity) ||
-    (one.destination.id < other.destination.id ? -1 : 1)
+    (one.id === other.id ? 0 : one.id < other.id ? -1 : 1)
   )
 }
 

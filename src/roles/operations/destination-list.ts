@@ -2,7 +2,14 @@ import type { Destination } from '../../catalog/catalog.ts'
 import { batchInFile } from '../../catalog/features/batch.ts'
 import { isSelected, type LabelSelector } from '../../catalog/labels.ts'
 import { healthData, hookData } from './condition-text.ts'
-import { type AssessedDestination, assessOne, waitingOf, worstFirst } from './destination-conditions.ts'
+import {
+  type AssessedDestination,
+  assessOne,
+  compareStandings,
+  type Standing,
+  standingOf,
+  waitingOf,
+} from './destination-conditions.ts'
 import type { KnownHealth } from './health-reading.ts'
 import { timeOf } from './pause-desk.ts'
 import type { Picture } from './picture.ts'
@@ -20,35 +27,40 @@ export type ListQuery = {
   readonly isByWorst?: boolean | undefined
   /** The list has only ids that come after this text. */
   readonly after?: string | undefined
-  /** The list has only destinations that come after the first so many. */
-  readonly skip?: number | undefined
+  /** With `isByWorst`: the list has only destinations that are less bad than this. */
+  readonly afterStanding?: Standing | undefined
   readonly limit: number
   readonly isMeant?: (destination: Destination) => boolean
 }
 
 /**
- * A part of a list. `next`: the id of the last destination; `undefined` if there are no more. `total`: how
+ * A part of a list. `next`: how the last destination stands; `undefined` if there are no more. `total`: how
  * many destinations the whole list has.
  */
 export type ListPart = {
   readonly listed: readonly AssessedDestination[]
-  readonly next: string | undefined
+  readonly next: Standing | undefined
   readonly total: number
 }
 
 /**
- * Lists destinations, which are given in the order of their ids. By ids, the parts of a list fit together
- * even if the catalog changes in between. The worst may change their places meanwhile.
+ * Lists destinations, which are given in the order of their ids. The parts of a list fit together: a
+ * destination comes once, whatever becomes of others in between. But by the worst, one that itself gets worse
+ * meanwhile may be left out, and one that gets better may come twice.
  */
 export function listDestinations(all: readonly AssessedDestination[], query: ListQuery): ListPart {
-  const { after, skip = 0, limit } = query
+  const { after, afterStanding, isByWorst = false, limit } = query
   const isMeant = filterOf(query)
-  const meant = all.filter(isMeant)
-  const sorted = query.isByWorst === true ? meant.toSorted(worstFirst) : meant
-  const rest = after === undefined ? sorted : sorted.filter(({ destination: { id } }) => id > after)
-  const listed = rest.slice(skip, skip + limit)
-  const next = rest.length > skip + limit ? listed.at(-1)?.destination.id : undefined
-  return { listed, next, total: meant.length }
+  const meant = all.filter(isMeant).map((one) => ({ one, standing: standingOf(one) }))
+  if (isByWorst) meant.sort((a, b) => compareStandings(a.standing, b.standing))
+  const rest = meant.filter(
+    ({ standing }) =>
+      (after === undefined || standing.id > after) &&
+      (!isByWorst || afterStanding === undefined || compareStandings(standing, afterStanding) > 0),
+  )
+  const listed = rest.slice(0, limit)
+  const next = rest.length > limit ? listed.at(-1)?.standing : undefined
+  return { listed: listed.map(({ one }) => one), next, total: meant.length }
 }
 
 function filterOf({ destinationId, sourceId, state, search, label, isMeant = () => true }: ListQuery) {

@@ -19,39 +19,30 @@ const hostile = [
   'x'.repeat(8_000),
   encoded(null),
   encoded([]),
-  encoded({ skip: -1 }),
-  encoded({ skip: -(2 ** 53 - 1) }),
-  encoded({ skip: 1e300 }),
-  encoded({ skip: '1' }),
+  encoded({ worst: [] }),
+  encoded({ worst: { length: 4 } }),
+  encoded({ worst: ['failing', 'many', null, 'crm'] }),
+  encoded({ worst: ['failing', 1, {}, 'crm'] }),
+  encoded({ worst: ['failing', 1, null, ['crm']] }),
+  encoded({ worst: ['toString', 1, null, 'crm'] }),
   encoded({ after: { toString: 1 } }),
   encoded([1, 2, 3, [[-1, 1]]]),
   encoded([1, 2, 3, [[0, 1e300]]]),
   Buffer.from('['.repeat(6_000)).toString('base64url'),
 ]
 
-function parsed(cursor: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(cursor, 'base64url').toString())
-  } catch {
-    return undefined
-  }
-}
-
 test.each(hostile)('a search of events takes %j for no place, or for offsets that there can be', (cursor) => {
   for (const { from, to } of placeIn(cursor)?.rests ?? [])
     expect([from, to].every((one) => Number.isSafeInteger(one) && one >= 0)).toBe(true)
 })
 
-test.each(hostile)('the list of destinations refuses %j, or lists from there', async (cursor) => {
+test.each(hostile)('the list of destinations refuses %j', async (cursor) => {
   const pauses = { areKnown: true, has: () => false, goneHooks: () => [], pauseOf: () => undefined }
   const picture = { asOfMs: 0, pauses, health: { nowMs: 0, board: undefined } }
   const followed = { current: async () => picture, assessed: () => [] }
   const calls = statusCalls(followed, () => createCatalog([], [], ''), quietLog)
   for (const sort of ['id', 'worst']) {
     const answer = await calls.list_destinations(adminRequest({ query: { cursor, sort } }))
-    expect([200, 400]).toContain(answer.status)
-    const { skip } = Object(parsed(cursor))
-    if (typeof skip === 'number' && !(Number.isSafeInteger(skip) && skip >= 0))
-      expect(answer.status).toBe(400)
+    expect(answer.status).toBe(400)
   }
 })

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { parseCatalog } from '../../../../src/catalog/parse.ts'
 import { urlsDigestOf } from '../../../../src/catalog/auto-pause.ts'
+import { HealthBoard } from '../../../../src/health/health-board.ts'
+import { encodeHealth } from '../../../../src/health/health-record.ts'
 import { readConfig } from '../../../../src/config/read.ts'
 import { assess } from '../../../../src/roles/operations/destination-conditions.ts'
 import {
@@ -39,7 +41,7 @@ function listed(query: ListQuery, paused = none) {
 
 function idsOf(query: Partial<ListQuery>, paused = none) {
   const { listed: part, next } = listed({ limit: 100, ...query }, paused)
-  return { ids: part.map(({ destination, state }) => `${destination.id} ${state}`), next }
+  return { ids: part.map(({ destination, state }) => `${destination.id} ${state}`), next: next?.id }
 }
 
 describe('the list', () => {
@@ -83,6 +85,53 @@ describe('the list', () => {
 
   test('goes on after an id that the catalog does not have any more', () => {
     expect(idsOf({ after: 'gone', limit: 1 })).toEqual({ ids: ['mail on'], next: 'mail' })
+  })
+})
+
+describe('the worst first', () => {
+  /** Returns all destinations, of which these have so many messages that wait. */
+  function waitingOf(messages: Record<string, number>) {
+    const board = new HealthBoard()
+    const process = {
+      kind: 'process',
+      writer: 'w:1:a',
+      word: { units: [0], of: 1, version: '1', lag: 0 },
+    } as const
+    const words = Object.entries(messages).map(([destinationId, count]) => ({
+      kind: 'destination' as const,
+      destinationId,
+      writer: 'w:1:a',
+      word: { waiting: { messages: count, replayed: 0, oldestMs: 0, perSecond: 1 } },
+    }))
+    for (const [offset, record] of [process, ...words].entries())
+      board.take({ offset, ...encodeHealth(record) }, 0)
+    return assess(catalog, none, { board, nowMs: 0 })
+  }
+
+  const partOf = (messages: Record<string, number>, query: Partial<ListQuery>) => {
+    const { listed: part, next } = listDestinations(waitingOf(messages), {
+      isByWorst: true,
+      limit: 2,
+      ...query,
+    })
+    return { ids: part.map(({ destination: { id } }) => id), next }
+  }
+
+  test('a part goes on after the last destination of the one before, whatever becomes of others', () => {
+    const first = partOf({ mail: 30, crm: 20 }, {})
+    expect(first.ids).toEqual(['mail', 'crm'])
+    // One of the first part got better. It comes again, and what has not come yet still comes.
+    expect(partOf({ crm: 20 }, { afterStanding: first.next, limit: 3 }).ids).toEqual(['sms', 'mail', 'erp'])
+    // One of the first part got worse.
+    expect(partOf({ mail: 30, crm: 40 }, { afterStanding: first.next }).ids).toEqual(['sms', 'erp'])
+    // A destination of the first part is gone.
+    const without = waitingOf({ mail: 30, crm: 20 }).filter(({ destination: { id } }) => id !== 'mail')
+    const { listed: left } = listDestinations(without, {
+      isByWorst: true,
+      afterStanding: first.next,
+      limit: 2,
+    })
+    expect(left.map(({ destination: { id } }) => id)).toEqual(['sms', 'erp'])
   })
 })
 
