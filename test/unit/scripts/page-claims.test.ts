@@ -44,3 +44,12 @@ test('there are such pages', () => {
   expect(advice.length).toBeGreaterThan(3)
   expect(saying(/methods than [A-Z]{3}/).length).toBeGreaterThan(0)
 })
+
+test('the page of the console names each of its pages', () => {
+  const [, list = ''] =
+    /pageNames = \[([^\]]*)\]/.exec(readFileSync(join(root, 'src/console/data/route.ts'), 'utf8')) ?? []
+  const names = [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name)
+  expect(names).toContain('destinations')
+  const [, text = ''] = pages.find(([file]) => file === 'docs/console.md') ?? []
+  expect(names.filter((name) => !new RegExp(`\`console/${name}[?\`]`).test(text))).toEqual([])
+})
