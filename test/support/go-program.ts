@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { cacheFolder } from '../../src/development/maven-download.ts'
 
@@ -31,6 +33,10 @@ const buildTimeoutMs = 9 * 60_000
  * on two busy cores.
  */
 const largeBuildTimeoutMs = 60 * 60_000
+/** The time between two lines that say how far a large build is, in milliseconds. */
+const progressMs = 30_000
+/** What a compiler of Kubernetes' largest packages may need, in bytes. */
+const compilerBytes = 5 * 2 ** 30
 
 /**
  * Returns the file of a program. If the file doesn't exist yet, builds it with Go. Keeps it in the same
@@ -109,16 +115,55 @@ async function buildInModule(wanted: GoProgram, module: string, folder: string):
     ...local.map(({ Old: of }) => `replace ${of.Path} => ${of.Path} ${wanted.replacedBy ?? wanted.version}`),
   ]
   await writeFile(join(folder, 'go.mod'), `${lines.join('\n')}\n`)
-  const flags = `-s -w ${wanted.linkerFlags ?? ''}`
-  // Builds one package at a time, because two compilers of this size need 8 GB.
-  const program = join(folder, 'program')
-  await run('nice', ['go', 'build', '-p', '1', '-ldflags', flags, '-o', program, wanted.package], {
+  const options = {
     cwd: folder,
     env: { ...process.env, GOFLAGS: '-mod=mod' },
     timeout: largeBuildTimeoutMs,
     maxBuffer: 64 << 20,
-  })
+  }
+  const stale = await run('go', ['list', '-deps', '-f', '{{if .Stale}}stale{{end}}', wanted.package], options)
+  const progress = startProgress(wanted.name, stale.stdout.split('\n').filter((line) => line !== '').length)
+  const flags = `-s -w ${wanted.linkerFlags ?? ''}`
+  const program = join(folder, 'program')
+  const args = ['-v', '-p', String(compilersAtOnce()), '-ldflags', flags, '-o', program, wanted.package]
+  try {
+    const building = run('nice', ['go', 'build', ...args], options)
+    // Go writes a line for each package that it compiles.
+    if (building.child.stderr !== null)
+      createInterface({ input: building.child.stderr }).on('line', progress.count)
+    await building
+  } finally {
+    progress.stop()
+  }
   return program
+}
+
+/** Returns how many compilers run at once, at least one. */
+function compilersAtOnce(): number {
+  return Math.max(1, Math.min(availableParallelism(), Math.floor(process.availableMemory() / compilerBytes)))
+}
+
+/**
+ * Says every now and then how many of the packages of a program are compiled, so that whoever waits knows that
+ * it goes on. `everyMs`: the time between two lines. `say`: writes a line.
+ */
+export function startProgress(
+  name: string,
+  total: number,
+  {
+    everyMs = progressMs,
+    say = (line: string): unknown => process.stderr.write(`${line}\n`),
+  }: { everyMs?: number; say?: (line: string) => unknown } = {},
+): { count: () => void; stop: () => void } {
+  const startedMs = performance.now()
+  let compiled = 0
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedMs) / 1_000)
+    const elapsed = `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+    const what = compiled < total ? `${compiled} of ${total} packages are compiled` : 'Go links the program'
+    say(`${name}: ${what} after ${elapsed}`)
+  }, everyMs)
+  return { count: () => compiled++, stop: () => clearInterval(timer) }
 }
 
 type ModuleFile = { Go: string; Replace: { Old: { Path: string }; New: { Path: string } }[] | null }
