@@ -77,11 +77,12 @@ describe('a real API server', () => {
       { settings: { SLUICE_DELIVERY_TIMEOUT: { s: 3 } } },
       { kafka: { brokers: ['kafka'] } },
     ]
-    const said = ['replica', '/topics/partitions', '/settings/SLUICE_DELIVERY_TIMEOUT', '/kafka/brokers/0']
+    const said = ['replica', 'topics.partitions', 'settings.SLUICE_DELIVERY_TIMEOUT', 'kafka.brokers.0']
     for (const [place, values] of given.entries()) {
       const { isOk, text } = await release.upgrade([minimal, values])
       expect(isOk).toBe(false)
-      expect(text).toContain(said[place])
+      // Newer versions of Helm write a path with slashes.
+      expect(text.replaceAll('/', '.')).toContain(said[place])
     }
     expect(await leftOf(release)).toEqual([])
   })
