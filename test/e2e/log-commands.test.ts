@@ -31,6 +31,8 @@ const setLog = async () => {
 const log = (args: readonly string[], variables: Record<string, string> = {}): Promise<Ended> =>
   runToEnd(['log', ...args], { ...scene.variables, ...variables })
 
+const saidBy = async (...args: string[]): Promise<string> => (await log(args)).stderr
+
 describe('of a message of which the index has both deliveries', () => {
   const [id = ''] = newIds(1)
   let index: SluiceProcess
@@ -72,14 +74,13 @@ describe('of a message of which the index has both deliveries', () => {
   })
 
   test('a search that finds nothing says which of its ids the catalog lacks', async () => {
-    const said = async (...args: string[]) => (await log(args)).stderr
-    expect(await said('search', '--destination', 'cmr')).toContain(
+    expect(await saidBy('search', '--destination', 'cmr')).toContain(
       'The catalog has no destination "cmr": did you mean crm?',
     )
-    expect(await said('stats', '--source', 'shpo')).toContain(
+    expect(await saidBy('stats', '--source', 'shpo')).toContain(
       'The catalog has no source "shpo": did you mean shop?',
     )
-    expect(await said('search', '--destination', 'crm', '--status', '418')).toBe('')
+    expect(await saidBy('search', '--destination', 'crm', '--status', '418')).toBe('')
   })
 
   test('a search by user says what to set where there is no key', async () => {

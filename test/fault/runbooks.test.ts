@@ -108,19 +108,20 @@ test('what could be sent again is counted, and what failed is found', async () =
 
 /** Sends a message whose delivery fails for good. Waits until the dead letter is in the delivery log. */
 async function makeDeadLetter(): Promise<void> {
-  const send = async (): Promise<boolean> => {
-    const answer = await fetch(`${up.origin}/v1/track`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${btoa('shop-key:')}` },
-      body: JSON.stringify({ userId: 'u', event: 'Hello' }),
-    })
-    return answer.ok
-  }
-  await until('the gateway knows the key of the source', send)
+  await until('the gateway knows the key of the source', isSent)
   await until('it is in the delivery log', async () => {
     const { code, said } = await run('sluice log search --reason failed_for_good')
     return code === 0 && said.includes('failed_for_good')
   })
+}
+
+async function isSent(): Promise<boolean> {
+  const answer = await fetch(`${up.origin}/v1/track`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa('shop-key:')}` },
+    body: JSON.stringify({ userId: 'u', event: 'Hello' }),
+  })
+  return answer.ok
 }
 
 /**

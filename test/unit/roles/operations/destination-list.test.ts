@@ -88,35 +88,35 @@ describe('the list', () => {
   })
 })
 
+/** Returns all destinations, of which these have so many messages that wait. */
+function waitingOf(messages: Record<string, number>) {
+  const board = new HealthBoard()
+  const process = {
+    kind: 'process',
+    writer: 'w:1:a',
+    word: { units: [0], of: 1, version: '1', lag: 0 },
+  } as const
+  const words = Object.entries(messages).map(([destinationId, count]) => ({
+    kind: 'destination' as const,
+    destinationId,
+    writer: 'w:1:a',
+    word: { waiting: { messages: count, replayed: 0, oldestMs: 0, perSecond: 1 } },
+  }))
+  for (const [offset, record] of [process, ...words].entries())
+    board.take({ offset, ...encodeHealth(record) }, 0)
+  return assess(catalog, none, { board, nowMs: 0 })
+}
+
+function partOf(messages: Record<string, number>, query: Partial<ListQuery>) {
+  const { listed: part, next } = listDestinations(waitingOf(messages), {
+    isByWorst: true,
+    limit: 2,
+    ...query,
+  })
+  return { ids: part.map(({ destination: { id } }) => id), next }
+}
+
 describe('the worst first', () => {
-  /** Returns all destinations, of which these have so many messages that wait. */
-  function waitingOf(messages: Record<string, number>) {
-    const board = new HealthBoard()
-    const process = {
-      kind: 'process',
-      writer: 'w:1:a',
-      word: { units: [0], of: 1, version: '1', lag: 0 },
-    } as const
-    const words = Object.entries(messages).map(([destinationId, count]) => ({
-      kind: 'destination' as const,
-      destinationId,
-      writer: 'w:1:a',
-      word: { waiting: { messages: count, replayed: 0, oldestMs: 0, perSecond: 1 } },
-    }))
-    for (const [offset, record] of [process, ...words].entries())
-      board.take({ offset, ...encodeHealth(record) }, 0)
-    return assess(catalog, none, { board, nowMs: 0 })
-  }
-
-  const partOf = (messages: Record<string, number>, query: Partial<ListQuery>) => {
-    const { listed: part, next } = listDestinations(waitingOf(messages), {
-      isByWorst: true,
-      limit: 2,
-      ...query,
-    })
-    return { ids: part.map(({ destination: { id } }) => id), next }
-  }
-
   test('a part goes on after the last destination of the one before, whatever becomes of others', () => {
     const first = partOf({ mail: 30, crm: 20 }, {})
     expect(first.ids).toEqual(['mail', 'crm'])
