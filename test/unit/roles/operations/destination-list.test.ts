@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { parseCatalog } from '../../../../src/catalog/parse.ts'
 import { urlsDigestOf } from '../../../../src/catalog/auto-pause.ts'
 import { HealthBoard } from '../../../../src/health/health-board.ts'
-import { encodeHealth } from '../../../../src/health/health-record.ts'
+import { encodeHealth, type HealthRecord } from '../../../../src/health/health-record.ts'
 import { readConfig } from '../../../../src/config/read.ts'
 import { assess } from '../../../../src/roles/operations/destination-conditions.ts'
 import {
@@ -91,13 +91,13 @@ describe('the list', () => {
 /** Returns all destinations, of which these have so many messages that wait. */
 function waitingOf(messages: Record<string, number>) {
   const board = new HealthBoard()
-  const process = {
+  const process: HealthRecord = {
     kind: 'process',
     writer: 'w:1:a',
     word: { units: [0], of: 1, version: '1', lag: 0 },
-  } as const
-  const words = Object.entries(messages).map(([destinationId, count]) => ({
-    kind: 'destination' as const,
+  }
+  const words = Object.entries(messages).map(([destinationId, count]): HealthRecord => ({
+    kind: 'destination',
     destinationId,
     writer: 'w:1:a',
     word: { waiting: { messages: count, replayed: 0, oldestMs: 0, perSecond: 1 } },
