@@ -1,8 +1,8 @@
-import { constants, setPriority } from 'node:os'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { percentile } from '../support/statistics.ts'
 import { type Blocked, longestOf } from './blocks.ts'
 import { editOf, made } from './edits.ts'
+import { elsewhere } from './elsewhere.ts'
 import { type Followers, type Stage, startFollowers } from './stage.ts'
 
 /** Three workers and two gateways. */
@@ -50,21 +50,12 @@ export async function measureLive(stage: Stage, puts: number): Promise<Live> {
   }
 }
 
-/**
- * Measures a burst beside one follower, so that not seven programs want two processors. The writer has the
- * lowest priority, because in an installation it runs elsewhere.
- */
+/** Measures a burst beside one follower, so that not seven programs want two processors. */
 export async function measureAlone(stage: Stage, puts: number): Promise<Burst> {
   const running = await startFollowers(stage, { name: 'alone', count: 1 })
-  setPriority(constants.priority.PRIORITY_LOW)
   try {
     return await measureBurst(stage, running, { puts, prefix: 'alone' })
   } finally {
-    try {
-      setPriority(constants.priority.PRIORITY_NORMAL)
-    } catch {
-      // Only root may raise a priority. What follows takes longer then.
-    }
     await running.stop()
   }
 }
@@ -78,7 +69,7 @@ async function measureBurst(
   for (const one of all) await one.blocked()
   const startedMs = performance.now()
   const edits = Array.from({ length: puts }, (_, index) => editOf(`${prefix}-${index}`, 0))
-  const revisions = await Promise.all(edits.map((edit) => made(desk, [edit])))
+  const revisions = await elsewhere(() => Promise.all(edits.map((edit) => made(desk, [edit]))))
   const burstS = (performance.now() - startedMs) / 1_000
   await running.allUse(Math.max(...revisions))
   const usedS = (performance.now() - startedMs) / 1_000

@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { newKeyLine } from '../../src/catalog-log/keys.ts'
 import type { Edit } from '../../src/catalog-log/judge.ts'
@@ -16,6 +15,7 @@ import { destinationIdOf, sourceIdOf, type Stream } from '../support/streams.ts'
 import { percentile } from '../support/statistics.ts'
 import { sharedSecret } from '../support/worker-variables.ts'
 import { editOf, made } from './edits.ts'
+import { elsewhere } from './elsewhere.ts'
 
 export type Traffic = {
   readonly ratePerS: number
@@ -29,7 +29,7 @@ const warmupS = 15
 
 /**
  * Measures what a burst of changes costs the messages of a worker at half load. A pair is a run with the burst
- * and a run without. The writer has the lowest priority, because in an installation it runs elsewhere.
+ * and a run without.
  */
 export async function measureTraffic({
   runs = 3,
@@ -122,14 +122,7 @@ async function deskWith({ recorder }: Stage, { variables }: Scene): Promise<Open
 }
 
 async function burst(desk: OpenedDesk, puts: number): Promise<void> {
-  setPriority(constants.priority.PRIORITY_LOW)
-  try {
-    await Promise.all(Array.from({ length: puts }, (_, index) => made(desk, [editOf(`put-${index}`, 0)])))
-  } finally {
-    try {
-      setPriority(constants.priority.PRIORITY_NORMAL)
-    } catch {
-      // Only root may raise a priority. What follows has little to do.
-    }
-  }
+  await elsewhere(() =>
+    Promise.all(Array.from({ length: puts }, (_, index) => made(desk, [editOf(`put-${index}`, 0)]))),
+  )
 }
