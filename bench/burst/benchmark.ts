@@ -4,10 +4,12 @@ import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { openStage, type Stage } from '../support/stage.ts'
 import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
+import { besideDestinations, measureBeside } from './beside-queues.ts'
 import { measureRecall } from './called-back.ts'
 import { measureLearned } from './learned.ts'
 import { measureLanes, measureOneLane } from './million.ts'
 import { type Burst, drainBurst, resumeMany } from './queues.ts'
+import { measureSingles } from './singles.ts'
 
 export type BurstSettings = Settings & {
   /** The names of the rows to measure, separated by commas. Missing: all. */
@@ -34,12 +36,15 @@ const bursts: readonly Burst[] = [
 const defaultWaiting = 200_000
 const million = 1_000_000
 const recalled = 100_000
+const singles = 100_000
 
 type Figures = Record<string, unknown>
 
 /** A part of the benchmark that can be run alone. */
 type Row = {
   readonly name: string
+  /** The destinations that it needs. Missing: 1. */
+  readonly destinations?: number
   run(stage: Stage, settings: BurstSettings): Promise<Figures>
 }
 
@@ -55,6 +60,12 @@ const rows: readonly Row[] = [
   { name: 'resume', run: (stage, { messages = defaultWaiting }) => resumeMany(stage, messages) },
   { name: 'million', run: ({ brokers }, { messages = million }) => measureOneLane(brokers, messages) },
   { name: 'lanes', run: ({ brokers }, { messages = million }) => measureLanes(brokers, messages) },
+  { name: 'singles', run: ({ brokers }, { messages = singles }) => measureSingles(brokers, messages) },
+  {
+    name: 'beside',
+    destinations: besideDestinations,
+    run: (stage, { runs = 5, seconds = 20, rate = 2_000 }) => measureBeside(stage, { runs, seconds, rate }),
+  },
   { name: 'recall', run: (stage, { messages = recalled }) => measureRecall(stage, messages) },
 ]
 
@@ -65,7 +76,8 @@ const rows: readonly Row[] = [
  */
 export async function runBurstBenchmark(settings: BurstSettings): Promise<BenchmarkResult> {
   const chosen = chosenRows(rows, settings.only)
-  const stage = await openStage({ destinations: 1, profileDir: settings.profileDir, report: say })
+  const destinations = Math.max(...chosen.map((row) => row.destinations ?? 1))
+  const stage = await openStage({ destinations, profileDir: settings.profileDir, report: say })
   const figures: Figures = {}
   const details: Figures = {}
   try {

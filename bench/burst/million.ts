@@ -34,7 +34,7 @@ export async function measureOneLane(
     const first = await openQueues(brokers, of)
     await first.takeOver()
     const before = { heap: heapBytes(), wire: wireBytes() }
-    await append(first, count, () => 'one')
+    await appendAll(first, count, () => 'one')
     const heap = heapBytes() - before.heap
     const written = wireBytes().written - before.wire.written
     const indexed = first.queues.indexBytes
@@ -81,7 +81,7 @@ export async function measureLanes(
       const opened = await openQueues(brokers, of)
       await opened.takeOver()
       const before = wireBytes()
-      await append(opened, count, (index) => ids[scramble(index) % ids.length] ?? '')
+      await appendAll(opened, count, (index) => ids[scramble(index) % ids.length] ?? '')
       const written = wireBytes().written - before.written
       const bytes = opened.queues.indexBytes
       const read = await drain(opened, { ids, count, ready: readyOfMany, speedOf })
@@ -113,7 +113,7 @@ function check({ queues }: OwnQueues, count: number): void {
 }
 
 /** Lets messages wait, as a worker does that gets them faster than it delivers them. */
-async function append(
+export async function appendAll(
   { queues }: OwnQueues,
   count: number,
   destinationOf: (index: number) => string,

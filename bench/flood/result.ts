@@ -22,8 +22,7 @@ export function resultOf(pairs: readonly FloodPair[], setup: Setup): BenchmarkRe
   const figures = {
     others_p99_ratio: round(p99Ratio, 3),
     flood_messages: median(floods.map(({ messages }) => messages)),
-    flood_parked: median(floods.map(({ parked }) => parked)),
-    flood_hops: median(floods.map(({ hops }) => hops)),
+    flood_waiting: median(floods.map(({ waiting }) => waiting)),
     flood_delivered_per_s: round(median(floods.map(({ perS }) => perS)), 1),
     drained_after_s: round(drainedAfterS, 1),
     pairs: pairs.map((pair, index) => ({
@@ -53,8 +52,8 @@ export function resultOf(pairs: readonly FloodPair[], setup: Setup): BenchmarkRe
     rowOf('with / without', ['', '', p99Ratio.toFixed(3)]),
     '',
     ...floods.map(
-      ({ messages, parked, hops, perS, drainedAfterS: afterS }) =>
-        `flood: ${messages} messages, ${parked} parked (${hops} writes to retry topics), ${perS.toFixed(1)}/s delivered ` +
+      ({ messages, waiting, perS, drainedAfterS: afterS }) =>
+        `flood: ${messages} messages, of which ${waiting} waited at its end, ${perS.toFixed(1)}/s delivered ` +
         `while it lasted, all delivered ${afterS.toFixed(1)} s after it`,
     ),
     keepCap ? 'its cap stayed as it was' : `its cap was raised to ${floodPerS}/s at the end of the flood`,

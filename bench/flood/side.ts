@@ -8,13 +8,11 @@ import type { Latency } from '../support/recorder-process.ts'
 export type Side = { latency: Latency; perS: number; othersShare: number; flood: Flood | undefined }
 
 /**
- * The deliveries of the flood. `parked`: number of messages that were parked at least once. `hops`: number
- * of writes of these messages to retry topics.
+ * The deliveries of the flood. `waiting`: the messages that still waited for their turn at its end.
  */
 export type Flood = {
   messages: number
-  parked: number
-  hops: number
+  waiting: number
   /** Requests a second that the flooded destination got during the flood. */
   perS: number
   /** Seconds from the end of the flood until its last message came. */
