@@ -1,10 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { BlockReader } from '../block-reader.ts'
 import { believedMs } from '../indexing.ts'
 import { lockFolder } from './folder-lock.ts'
 import { firstKeptSlot, removeSlot, slotPath, slotsIn, syncSlots } from './log-files.ts'
+import { openFile } from './open-file.ts'
 import { slotOf } from './row.ts'
 import { generationsIn, isBefore, type Position, SlotWriter } from './slot-writer.ts'
 
@@ -85,7 +86,7 @@ export class IndexWriter {
     this.#syncedAtMs = now()
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     this.#lock = lockFolder(folder)
-    this.#database = new DatabaseSync(join(folder, 'positions.sqlite'))
+    this.#database = openFile(join(folder, 'positions.sqlite'))
     this.#database.exec(`
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = NORMAL;

@@ -1,7 +1,8 @@
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
 import type { LogFilter } from '../log-query.ts'
 import { dueMsOf, logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
+import { openFile } from './open-file.ts'
 import {
   atMsOf,
   bucketIn,
@@ -65,8 +66,8 @@ export class SlotReader {
 
   constructor(slot: number, path: string) {
     this.slot = slot
-    this.#database = new DatabaseSync(path, { readOnly: true })
-    this.#database.exec(`PRAGMA cache_size = -${cacheKib}; PRAGMA query_only = 1; PRAGMA busy_timeout = 2000`)
+    this.#database = openFile(path, { readOnly: true })
+    this.#database.exec(`PRAGMA cache_size = -${cacheKib}; PRAGMA query_only = 1`)
   }
 
   close(): void {

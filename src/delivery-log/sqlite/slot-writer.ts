@@ -1,6 +1,7 @@
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { BlockReader } from '../block-reader.ts'
 import { userHashBytes } from '../log-record.ts'
+import { openFile } from './open-file.ts'
 import { bucketOf, DetailWriter, hashNumber, hashOf, idOf, stepOf } from './row.ts'
 
 /**
@@ -47,7 +48,7 @@ export function isBefore(a: Position, b: Position): boolean {
  * created anew or loses records.
  */
 export function generationsIn(path: string): (readonly [partition: number, generation: number])[] {
-  const database = new DatabaseSync(path)
+  const database = openFile(path)
   try {
     database.exec(tables)
     const rows = database.prepare('SELECT partition, generation FROM positions').all()
@@ -97,7 +98,7 @@ export class SlotWriter {
 
   constructor(slot: number, path: string) {
     this.slot = slot
-    this.#database = new DatabaseSync(path)
+    this.#database = openFile(path)
     this.#database.exec(tables)
     const prepare = (sql: string): StatementSync => this.#database.prepare(sql)
     this.#insert = {
