@@ -122,8 +122,9 @@ type Written = { readonly revision: number; readonly versions: ReadonlyMap<strin
 
 /**
  * `isDoubtful`: the last commit had no answer. `times`: how much longer than usual its transaction may take.
+ * `wasRead`: the topic was read to its end for it.
  */
-type Batch = { open: readonly Waiting[]; isDoubtful: boolean; times: number }
+type Batch = { open: readonly Waiting[]; isDoubtful: boolean; times: number; wasRead: boolean }
 
 const doubtful =
   'Kafka did not answer in time: the change may have been made, so look at it before you repeat it'
@@ -203,14 +204,14 @@ export class CatalogDesk {
   /** Makes the next changes, unless the desk rests. Reads the topic to its end in any case. */
   async #work(): Promise<void> {
     if (this.#waiting.areNone || this.#isResting()) return this.#read()
-    const batch = { open: this.#waiting.take(mostAtOnce), isDoubtful: false, times: 1 }
+    const batch = { open: this.#waiting.take(mostAtOnce), isDoubtful: false, times: 1, wasRead: false }
     try {
       await this.#make(batch)
     } catch (cause) {
       const error = batch.isDoubtful ? new UnknownOutcomeError(doubtful, { cause }) : cause
       for (const { reject } of batch.open) reject(error)
-      // Who only looks shares this turn, and has to know that Kafka doesn't answer.
-      await this.#read()
+      // Who only looks shares this turn, and would take what was read earlier for the present.
+      if (!batch.wasRead) throw cause
     } finally {
       if (!this.#waiting.areNone) this.#goOn()
     }
@@ -238,6 +239,7 @@ export class CatalogDesk {
       if (tries > 0) await delay(Math.random() * firstPauseMs * 2 ** (tries - 1))
       if (batch.open.some(({ isDryRun }) => isDryRun !== true)) await this.#takePen(batch)
       await this.#read()
+      batch.wasRead = true
       const sets = this.#setsOf(planned)
       if (sets !== undefined) return this.#answerFound(planned, sets)
       batch.isDoubtful = false

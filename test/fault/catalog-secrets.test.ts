@@ -111,6 +111,8 @@ async function start(): Promise<{ running: Running; secureOrigin: string }> {
       SLUICE_ADMIN_TOKENS_FILE: tokens.file,
       SLUICE_ATTEMPTS_ANSWERS: 'true',
       SLUICE_NOTICES_DEAD_LETTERS: '1',
+      // So notices are decided each second or so.
+      SLUICE_NOTICES_FAILING_AFTER: '4s',
       SLUICE_STATE_FOLDER: join(folder, 'data/state'),
       SLUICE_INDEX_FOLDER: join(folder, 'data/log'),
       SLUICE_LOG_LEVEL: 'debug',

@@ -307,3 +307,19 @@ test('who looks during a burst does not wait for its end', async () => {
   await Promise.all(changes)
   expect((await desk.look()).all.size).toBe(1_501)
 })
+
+test('who looks together with a change for which the topic could not be read is told so', async () => {
+  const desk = deskOf([], [], catalogKeys(), () => {
+    throw new NotWrittenError('no coordinator')
+  })
+  const first = desk.look()
+  const edits = Array.from({ length: 20_000 }, (_, index) => source(`s${index}`, 'x'))
+  const changed = desk.change({ edits, by: 'ann' })
+  const second = desk.look()
+  expect(await Promise.allSettled([first, changed, second])).toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { message: 'no coordinator' } },
+    { status: 'rejected', reason: { message: 'no coordinator' } },
+  ])
+  expect((await desk.look()).all.size).toBe(0)
+})
