@@ -2,11 +2,12 @@ import { expect, test } from 'vitest'
 import { type Scene, setScene, unhurried } from '../e2e/scene.ts'
 import { audiences, propertyOf } from '../support/audience-names.ts'
 import { produce } from '../support/kafka.ts'
+import { Random } from '../support/random.ts'
 import { type ReceivedRequest, type Script, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
-const kills = 5
+const kills = 10
 const workers = 2
 const tracks = 400
 const changes = 200
@@ -18,16 +19,21 @@ const perSecond = 20
 const leastInFlight = 2
 /** On a busy machine, a commit takes up to a second longer. */
 const busyFactor = 2
+/** The longest delay, in milliseconds, with which a message takes effect whose answer was an error. */
+const mostLateMs = 1_500
+/** So a late message takes effect before its next try. */
+const rungS = 2
 
 type Item =
   | { readonly order: string; readonly total: number }
   | {
       readonly type: string
+      readonly messageId: string
       readonly userId: string
       readonly traits: Readonly<Record<string, unknown>>
     }
 
-test('workers that are killed five times in the middle of batches of events and audiences lose nothing, repeat at most what is delivered in a second, and end with the last value of every user', async () => {
+test('workers that are killed ten times in the middle of batches of events and audiences, some of which take effect late, lose nothing, repeat at most what is delivered in a second, and end with the last value of every user', async () => {
   const customer = createCustomer()
   const receiver = await startReceiver(customer.script)
   const scene = await setBatchScene(receiver.origin)
@@ -66,12 +72,13 @@ test('workers that are killed five times in the middle of batches of events and 
     await until('nothing waits', async () => (await scene.lag()) === 0, { timeoutMs: 60_000, everyMs: 500 })
     process.stdout.write(
       `${upstream.orders.length} events and ${upstream.written} changes in ${receiver.requests.length} requests, ` +
-        `${kills} kills with ${customer.inFlightAtKill.join(', ')} batches in flight; repeats by kill: ${repeats.join(', ')}\n`,
+        `${customer.late} values set late, ${kills} kills with ${customer.inFlightAtKill.join(', ')} batches in flight; repeats by kill: ${repeats.join(', ')}\n`,
     )
     expect([...customer.orders].toSorted()).toEqual(upstream.orders.toSorted())
     expect(upstream.wrongAt(customer.values)).toEqual([])
     expect(customer.faults).toEqual([])
     expect(customer.mixed).toBeGreaterThan(0)
+    expect(customer.late).toBeGreaterThan(0)
     expect(customer.inFlightAtKill).toHaveLength(kills)
     expect(Math.max(...repeats)).toBeLessThanOrEqual(busyFactor * perSecond * batch)
   } finally {
@@ -104,8 +111,8 @@ function setBatchScene(origin: string): Promise<Scene> {
     variables: {
       ...unhurried,
       SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
-      SLUICE_RETRY_LADDER: '1s',
-      SLUICE_RETRY_THEN: '1s',
+      SLUICE_RETRY_LADDER: `${rungS}s`,
+      SLUICE_RETRY_THEN: `${rungS}s`,
       SLUICE_REPEATS_WINDOW: '0s',
       SLUICE_LOG_ATTEMPTS: 'false',
     },
@@ -114,10 +121,12 @@ function setBatchScene(origin: string): Promise<Scene> {
 
 /**
  * Creates a customer that takes some batches whole, some in part, and some not at all. It stores the last value that it
- * has accepted of each user and audience.
+ * got of each user and audience. Of those that it has refused, it stores some late.
  */
 function createCustomer() {
+  const random = new Random(1)
   const orders = new Set<string>()
+  const accepted = new Set<string>()
   const values = new Map<string, unknown>()
   const faults: string[] = []
   const inFlightAtKill: number[] = []
@@ -126,15 +135,24 @@ function createCustomer() {
   let isWell = false
   let repeats = 0
   let mixed = 0
+  let late = 0
 
   function accept(item: Item): void {
-    if ('order' in item) {
-      if (orders.has(item.order)) repeats++
-      orders.add(item.order)
-      return
-    }
-    for (const [property, value] of Object.entries(item.traits))
-      values.set(`${item.userId} ${property}`, value)
+    const id = 'order' in item ? item.order : item.messageId
+    if (accepted.has(id)) repeats++
+    accepted.add(id)
+    if ('order' in item) orders.add(item.order)
+    else store(item)
+  }
+
+  function store({ userId, traits }: Exclude<Item, { order: string }>): void {
+    for (const [property, value] of Object.entries(traits)) values.set(`${userId} ${property}`, value)
+  }
+
+  function refuse(item: Item): void {
+    if ('order' in item || random.below(2) === 0) return
+    late++
+    setTimeout(() => store(item), random.below(mostLateMs))
   }
 
   function check(items: readonly Item[]): void {
@@ -169,7 +187,7 @@ function createCustomer() {
     const items: Item[] = JSON.parse(body.toString())
     check(items)
     const statuses = statusesOf(items, nth)
-    for (const [at, item] of items.entries()) if (statuses[at] === 200) accept(item)
+    for (const [at, item] of items.entries()) (statuses[at] === 200 ? accept : refuse)(item)
     note(worker)
     setTimeout(() => {
       inFlight.set(worker, (inFlight.get(worker) ?? 0) - 1)
@@ -188,6 +206,9 @@ function createCustomer() {
     },
     get mixed() {
       return mixed
+    },
+    get late() {
+      return late
     },
     killWith(name: string, pid: number): void {
       victim = { name, pid }
