@@ -1,19 +1,21 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { newKeyLine } from '../../../src/catalog-log/keys.ts'
+import { createQueryClient } from '../../../src/delivery-log/query-client.ts'
 import { makeTokens } from '../../support/admin.ts'
 import { letterOf, writeLetters } from '../../support/dead-letters.ts'
 import { produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
+import { blockOf, stateOf } from '../../support/log-blocks.ts'
 import { type Quotas, setQuotas } from '../../support/quotas.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd, startSluice } from '../../support/worker-process.ts'
 import { newIds, type Scene, setScene } from '../../e2e/scene.ts'
 
-/** Tests of commands, and of `admin`, whose client id has used up a quota of the broker. */
+/** Tests of commands, of `admin` and of `log serve`, whose client id has used up a quota of the broker. */
 
 /** What they say on standard error when they stand still for long. */
 const told = /slows this process down: it reads nothing .* quota/
@@ -222,4 +224,54 @@ test('admin starts and is ready though each request has to wait, and answers wit
   expect(await ordersOf(scene)).toBe(0)
   expect((await fetch(`http://127.0.0.1:${admin.httpPort}/readyz`)).status).toBe(200)
   expect(admin.log.some(({ msg }) => told.test(msg))).toBe(true)
+})
+
+/** Starts `sluice log serve` with the quotas, and a log of these messages whose answers can't be compressed. */
+async function startSlowedIndex(quotas: Quotas, ids: readonly string[]) {
+  const { scene, slowed } = await slowedScene(quotas, { more: { SLUICE_INDEX_FOLDER: newFolder() } })
+  const states = ids.map((messageId) => stateOf({ messageId, status: 400, answer: randomBytes(1_500) }))
+  for (let from = 0; from < states.length; from += 10) {
+    const block = { key: String(from), value: blockOf(states.slice(from, from + 10)), partition: 0 }
+    await produce(`${scene.prefix}attempts`, [block])
+  }
+  const startedMs = performance.now()
+  const index = await startSluice(slowed, { role: 'log serve' })
+  onTestFinished(() => index.kill())
+  const isReady = async () => (await fetch(`http://127.0.0.1:${index.httpPort}/readyz`)).status === 200
+  return {
+    index,
+    query: createQueryClient(`http://127.0.0.1:${index.queryPort}`, undefined),
+    startedMs,
+    isReady,
+  }
+}
+
+test('the index of the log takes each record once though its readings have to wait, and answers meanwhile', async () => {
+  const ids = newIds(600)
+  const { index, query, startedMs, isReady } = await startSlowedIndex({ consumer_byte_rate: 60_000 }, ids)
+  const behind = new Set<boolean>()
+  await until(
+    'all is indexed',
+    async () => {
+      const { rows, behindMs } = await query.status()
+      behind.add(behindMs > 0)
+      expect(await isReady()).toBe(true)
+      return rows >= ids.length
+    },
+    { timeoutMs: 150_000 },
+  )
+  expect(performance.now() - startedMs).toBeGreaterThan(leastSlowedMs)
+  expect(behind).toContain(true)
+  const { records } = await query.search({ fromMs: 0, toMs: Infinity }, { limit: 1_000 })
+  expect(records.map(({ messageId }) => messageId).toSorted()).toEqual(ids.toSorted())
+  expect(await index.metric('sluice_log_indexed_total')).toBe(ids.length)
+  expect(index.log.some(({ msg }) => told.test(msg))).toBe(true)
+})
+
+test('the index of the log is ready and answers though each of its requests has to wait', async () => {
+  const ids = newIds(10)
+  const { index, query, isReady } = await startSlowedIndex(manyRequests, ids)
+  await until('it says so', () => index.log.some(({ msg }) => told.test(msg)), { timeoutMs: 60_000 })
+  expect((await query.status()).rows).toBeLessThanOrEqual(ids.length)
+  expect(await isReady()).toBe(true)
 })
