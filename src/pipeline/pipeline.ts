@@ -291,6 +291,7 @@ class DeliveryPipeline implements Pipeline {
     const definition = this.#options.catalog().destinations.get(destinationId)
     for (const { breaker } of (definition && this.#endpoints.known(definition)?.hooks) ?? [])
       breaker.forgive()
+    this.#lanes.endPause(destinationId)
   }
 
   refill(destinationId: string): void {

@@ -18,7 +18,7 @@ import type { Parking } from './parking.ts'
 import { isOwnRequest } from '../shape/shaper.ts'
 import type { Rules } from './rules.ts'
 import type { StoppedUnits } from './stopped-units.ts'
-import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
+import type { FirstTryWay, PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 
 type TurnsOptions = Pick<
   PipelineOptions,
@@ -34,6 +34,7 @@ type TurnsOptions = Pick<
   readonly parking: Parking
   readonly judging: Judging
   readonly lineUp: LineUp
+  readonly queue: Pick<WaitingQueue, 'isOpen'> | undefined
   readonly plan: PlanOptions
   readonly isDraining: () => boolean
 }
@@ -190,12 +191,13 @@ export class Turns {
   }
 
   /**
-   * Handles a delivery whose hooks all work but have asked for a pause. If the pause is short, the delivery
-   * goes back into its lane, and the lane starts no delivery during the pause. If the pause is long, the
-   * delivery is parked.
+   * Handles a delivery whose hooks all work but have asked for a pause. It goes back into its lane, and the
+   * lane starts no delivery during the pause. What waits there for too long joins its queue in Kafka. If no
+   * message joins a queue, and the pause is long, the delivery is parked.
    */
   #pause(delivery: Delivery, pauseMs: number): void {
-    if (pauseMs <= this.#options.laneWaitMs) {
+    const { laneWaitMs, queue } = this.#options
+    if (pauseMs <= laneWaitMs || queue?.isOpen === true) {
       this.#lanes.postpone(delivery, Math.max(1, Math.ceil(pauseMs)))
       return
     }

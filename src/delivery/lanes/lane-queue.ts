@@ -37,9 +37,9 @@ export type BatchLimits = {
 }
 
 /**
- * The longest time, in milliseconds, that a lane waits for a token of its rate limit before it asks again. It
- * asks again because an edit of the catalog, or a new assignment of partitions, may have raised or removed
- * the rate limit.
+ * The longest time, in milliseconds, that a lane waits for a token of its rate limit, or for the end of a
+ * pause, before it asks again. It asks again because an edit of the catalog, or a new assignment of
+ * partitions, may have raised or removed the rate limit, and because somebody may have ended the pause.
  */
 const mostWaitMs = 1_000
 
@@ -146,13 +146,19 @@ export class Lane<D extends { readonly bytes: number }> {
     // Most lanes have neither a pause nor a rate limit. The clock isn't read for them.
     if (this.pausedUntilMs === 0 && this.bucket === undefined) return 0
     const nowMs = performance.now()
-    if (this.pausedUntilMs > nowMs) return this.pausedUntilMs - nowMs
+    if (this.pausedUntilMs > nowMs) return Math.min(this.pausedUntilMs - nowMs, mostWaitMs)
     this.pausedUntilMs = 0
     return Math.min(this.bucket?.take(nowMs) ?? 0, mostWaitMs)
   }
 
   push(delivery: D, laneClass: LaneClass, sinceMs: number): void {
     this.#queues[laneClass].push(delivery, sinceMs)
+    this.#added(delivery)
+  }
+
+  /** Puts back a delivery whose turn had come. It is the next one of its class again. */
+  putBack(delivery: D, laneClass: LaneClass, sinceMs: number): void {
+    this.#queues[laneClass].putBack(delivery, sinceMs)
     this.#added(delivery)
   }
 

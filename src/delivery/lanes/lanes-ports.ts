@@ -74,6 +74,8 @@ export type Lanes<D extends LaneItem<D>> = {
    * for `ms` milliseconds.
    */
   postpone(delivery: D, ms: number): void
+  /** Ends the time in which a lane starts nothing because a delivery was postponed, within a second. */
+  endPause(laneKey: string): void
   /** Starts no delivery until `open` is called. Requests in flight go on. `waitMs` starts anew at `open`. */
   shut(): void
   open(): void

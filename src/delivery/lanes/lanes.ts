@@ -150,10 +150,15 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   postpone(delivery: D, ms: number): void {
     const lane = this.#startedFrom(delivery)
     lane.bucket?.giveBack(1)
-    this.#push(lane, delivery)
+    this.#push(lane, delivery, 'front')
     this.#waiting.add(lane)
     lane.pausedUntilMs = Math.max(lane.pausedUntilMs, performance.now() + ms)
     this.#giveBack(lane)
+  }
+
+  endPause(laneKey: string): void {
+    const lane = this.#lanes.get(laneKey)
+    if (lane !== undefined) lane.pausedUntilMs = 0
   }
 
   shut(): void {
@@ -211,10 +216,11 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return delivery.lane ?? this.#laneOf(delivery)
   }
 
-  #push(lane: Lane<D>, delivery: D): void {
+  #push(lane: Lane<D>, delivery: D, place: 'front' | 'end' = 'end'): void {
     delivery.lane = lane
     if (delivery.queuedAtMs === 0) delivery.queuedAtMs = this.#clock.nowMs
-    lane.push(delivery, delivery.laneClass, delivery.queuedAtMs)
+    if (place === 'front') lane.putBack(delivery, delivery.laneClass, delivery.queuedAtMs)
+    else lane.push(delivery, delivery.laneClass, delivery.queuedAtMs)
     lane.isLeft = false
     this.#queued++
   }

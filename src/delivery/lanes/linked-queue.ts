@@ -20,6 +20,20 @@ export class Queue<D> {
     this.#last = item
   }
 
+  /** Puts back a delivery that was the first: before those that wait for no longer than it. */
+  putBack(delivery: D, sinceMs: number): void {
+    let before: Queued<D> | undefined
+    let behind = this.#first
+    while (behind !== undefined && behind.sinceMs < sinceMs) {
+      before = behind
+      behind = behind.behind
+    }
+    const item: Queued<D> = { delivery, sinceMs, behind }
+    if (before === undefined) this.#first = item
+    else before.behind = item
+    if (behind === undefined) this.#last = item
+  }
+
   shift(): D | undefined {
     const item = this.#first
     if (item === undefined) return undefined

@@ -186,6 +186,28 @@ describe('lanes', () => {
     expect(performance.now() - atMs).toBeGreaterThanOrEqual(49)
   })
 
+  test('a lane starts a postponed delivery again within a second after its pause was ended', async () => {
+    const { lanes, started } = setup()
+    const parcel = new Parcel('a', 'postponed')
+    lanes.offer(parcel)
+    lanes.postpone(parcel, 1_000_000)
+    lanes.endPause('a')
+    lanes.endPause('unknown')
+    await until('it is started again', () => started.length === 2)
+  })
+
+  test('a postponed delivery is started before those that came later', async () => {
+    const { lanes, started } = setup()
+    const parcels = ['first', 'second', 'third'].map((id) => new Parcel('a', id, { laneCap: 1 }))
+    for (const parcel of parcels) lanes.offer(parcel)
+    lanes.postpone(parcels[0] ?? new Parcel('a'), 20)
+    for (const parcel of parcels) {
+      await until('the next one is started', () => started.at(-1) === parcel && lanes.inFlight === 1)
+      lanes.finished(parcel)
+    }
+    expect(started.slice(1)).toEqual(parcels)
+  })
+
   test.each([
     ['in line', { maxInFlight: 4 }, 4],
     ['blocked', { maxInFlight: 6 }, 100],
