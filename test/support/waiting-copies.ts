@@ -5,8 +5,8 @@ import { until } from './until.ts'
 /** The number of records that are sent together. */
 const batch = 2_000
 
-/** Who is said to have queued the copies. */
-const writer = 'earlier'
+/** Who is said to have queued the copies of a partition. Each partition has writers of its own. */
+const writerOf = (partition: number): string => `earlier-${partition}`
 
 export type Copies = {
   readonly count: number
@@ -41,12 +41,17 @@ export async function appendCopies(
     for (let from = 0; from < count; from += batch) {
       const messages = Array.from({ length: Math.min(batch, count - from) }, (_, place) => {
         const index = from + place
+        const partition = index % partitions
         return {
           key: `user-${index}`,
           value: value && withId(value, copyId(index)),
-          partition: index % partitions,
+          partition,
           ...(appendedMs !== undefined && { timestamp: String(Math.floor(appendedMs(index))) }),
-          headers: { ...headers, 'message-id': copyId(index), queued: `${writer}/${index + 1}/fresh` },
+          headers: {
+            ...headers,
+            'message-id': copyId(index),
+            queued: `${writerOf(partition)}/${index + 1}/fresh`,
+          },
         }
       })
       await producer.send({ topic, messages, acks: -1, compression: CompressionTypes.GZIP })

@@ -194,6 +194,7 @@ describe('lanes', () => {
     lanes.endPause('a')
     lanes.endPause('unknown')
     await until('it is started again', () => started.length === 2)
+    expect(started).toEqual([parcel, parcel])
   })
 
   test('a postponed delivery is started before those that came later', async () => {
