@@ -1,10 +1,10 @@
-import type { Weight } from '../../message/json/json-skip.ts'
+import { skipSpace, skipSpaceWithin, type Weight } from '../../message/json/json-skip.ts'
 
 /**
  * The work that any request may cause, in nanoseconds of CPU time. An ordinary request of `freeBytes` costs
  * less.
  */
-const freeNs = 1_800_000
+const freeNs = 1_600_000
 /** Up to this number of bytes, a request may cause only the work of `freeNs`. */
 const freeBytes = 2_048
 /** The work that each further byte of a request may cause, in nanoseconds. */
@@ -18,7 +18,7 @@ const perMessageNs = 6_000
 /** A byte of a message that is scanned and copied. */
 const perScannedByteNs = 12
 /** A byte that is searched for the write key, member by member. */
-const perSearchedByteNs = 24
+const perSearchedByteNs = 32
 /** A byte of a message that is respelled. */
 const perRespelledByteNs = 50
 /** A byte of a batch outside of its list of messages. */
@@ -29,6 +29,8 @@ const perRestByteNs = 150
  * messages of a batch, which gzip makes 300 times shorter.
  */
 const perLongByteNs = 0.5
+/** A byte of white space around messages. */
+const perSpaceByteNs = 5
 /** A byte that is written into a message for all messages of a batch. */
 const perSharedByteNs = 4
 
@@ -70,6 +72,11 @@ export class RequestWork {
     this.#leftNs = this.isLimited ? allowedNs - bodyBytes * perInflatedByteNs : Infinity
   }
 
+  /** True if a step was refused. */
+  get isUsedUp(): boolean {
+    return this.#leftNs < 0
+  }
+
   /** No more bytes outside of long texts can be scanned. */
   get mostScanned(): number {
     return Math.max(0, this.#leftNs) / perScannedByteNs
@@ -100,6 +107,16 @@ export class RequestWork {
    */
   reads(rest: Weight): boolean {
     return this.#takeFor(rest, perRestByteNs)
+  }
+
+  /**
+   * Skips white space, and takes the work of that. Returns the place of the next byte from `start` on. If it
+   * would be too much, returns the end of the bytes, and the next step can't be taken.
+   */
+  skipSpace(bytes: Buffer, start: number): number {
+    if (!this.isLimited) return skipSpace(bytes, start)
+    const end = skipSpaceWithin(bytes, start, start + this.#leftNs / perSpaceByteNs)
+    return this.#take((end - start) * perSpaceByteNs) ? end : bytes.length
   }
 
   /**

@@ -205,16 +205,16 @@ function findList(
 ): FoundList | Refused | undefined {
   let found: FoundList | undefined
   let long = 0
-  let at = skipSpace(bytes, from)
+  let at = work.skipSpace(bytes, from)
   if (bytes[at] !== openBrace) return undefined
   do {
-    const keyStart = skipSpace(bytes, at + 1)
+    const keyStart = work.skipSpace(bytes, at + 1)
     if (bytes[keyStart] !== quote) return undefined
     const keyEnd = skipString(bytes, keyStart)
-    const colonAt = skipSpace(bytes, keyEnd)
+    const colonAt = work.skipSpace(bytes, keyEnd)
     // A key with an escape may be `batch` in another spelling.
     if (bytes[colonAt] !== colon || mayBeSpelled(bytes, keyStart, keyEnd)) return undefined
-    const start = skipSpace(bytes, colonAt + 1)
+    const start = work.skipSpace(bytes, colonAt + 1)
     let end: number
     if (isAt(bytes, keyStart, keyEnd, batchKey)) {
       if (found !== undefined || bytes[start] !== openBracket) return undefined
@@ -231,7 +231,7 @@ function findList(
     // What isn't in the list is read afterwards.
     const restBytes = end - from - long - (found === undefined ? 0 : found.end - found.start)
     if (restBytes >= work.mostRest) return refuse('too_dense')
-    at = skipSpace(bytes, end)
+    at = work.skipSpace(bytes, end)
   } while (bytes[at] === comma)
   if (bytes[at] !== closeBrace || found === undefined) return undefined
   found.long = long
@@ -284,10 +284,11 @@ class ItemScan {
    */
   list(start: number): number {
     const bytes = this.#bytes
+    const work = this.#work
     let commas = 0
-    let at = skipSpace(bytes, start + 1)
+    let at = work.skipSpace(bytes, start + 1)
     for (;;) {
-      for (; bytes[at] === comma; at = skipSpace(bytes, at + 1)) {
+      for (; bytes[at] === comma; at = work.skipSpace(bytes, at + 1)) {
         if (++commas > this.items.length + mostStrayCommas) return invalid
       }
       if (bytes[at] === closeBracket) return at + 1
@@ -297,9 +298,11 @@ class ItemScan {
       }
       const end = this.#item(at)
       if (end === invalid) return invalid
-      at = skipSpace(bytes, end)
+      at = work.skipSpace(bytes, end)
       const next = bytes[at]
-      if (next !== comma && next !== closeBracket && next !== openBrace) return invalid
+      if (next !== comma && next !== closeBracket && next !== openBrace) {
+        return work.isUsedUp ? this.#refuse() : invalid
+      }
     }
   }
 

@@ -15,6 +15,18 @@ export function skipSpace(bytes: Buffer, start: number): number {
   return at
 }
 
+/** Does the same as `skipSpace`, but goes at most one byte beyond `limit`. */
+export function skipSpaceWithin(bytes: Buffer, start: number, limit: number): number {
+  let at = start
+  for (
+    let byte = bytes[at];
+    at <= limit && (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
+    byte = bytes[at]
+  )
+    at++
+  return at
+}
+
 /**
  * Returns the place after the value that begins at `start`. The result is right only if the bytes are valid
  * JSON. Reads each byte at most once.

@@ -359,3 +359,26 @@ test('what was scanned can not be used once another body is', () => {
     'another body',
   )
 })
+
+describe('a dense body with half a megabyte of white space', () => {
+  const spaces = ' \n'.repeat(250_000)
+  const bodies: readonly (readonly [where: string, text: string])[] = [
+    ['at its start', `${spaces}{"batch":[]}`],
+    ['before its list', `{"userId":"u",${spaces}"batch":[]}`],
+    ['in its list', `{"batch":[${spaces}]}`],
+    ['after a message', `{"batch":[{"type":"page","userId":"u"}${spaces},{"type":"page","userId":"u"}]}`],
+    ['after its list', `{"batch":[]${spaces}}`],
+  ]
+
+  test.each(bodies)('%s is refused', (_, text) => {
+    const bytes = Buffer.from(text)
+    const scanned = scanBatch(bytes, defaultLimits, new RequestWork(1_000, bytes.length))
+    expect(scanned).toEqual({ ok: false, fault: 'too_dense' })
+  })
+
+  test.each(bodies)('%s is read if it was sent without gzip', (_, text) => {
+    const bytes = Buffer.from(text)
+    const scanned = scanBatch(bytes, defaultLimits, new RequestWork(bytes.length, bytes.length))
+    expect(scanned).toMatchObject({ ok: true })
+  })
+})
