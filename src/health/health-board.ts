@@ -60,7 +60,7 @@ export type ProcessHealth = ProcessWord & {
 /** What is true of all destinations at a time. */
 type Whole = {
   readonly nowMs: number
-  readonly position: number
+  readonly changes: number
   /** True if each unit has an owner that lives. */
   readonly isComplete: boolean
   /**
@@ -81,7 +81,8 @@ export class HealthBoard {
   readonly #failing = new Map<string, Map<string, FailingWord>>()
   readonly #audiences = new Map<string, AudienceWord>()
   #position = 0
-  /** What `#wholeOf` has found out, for the same time and the same records. */
+  #changes = 0
+  /** What `#wholeOf` has found out, for the same time and the same content. */
   #whole: Whole | undefined
 
   /** The offset before which all records have been read. */
@@ -89,9 +90,15 @@ export class HealthBoard {
     return this.#position
   }
 
+  /** A number that differs after each change of the content. */
+  get changes(): number {
+    return this.#changes
+  }
+
   /** Adds a record. `seenMs`: the time when it was written. */
   take({ offset, key, value }: Pick<KeyedRecord, 'offset' | 'key' | 'value'>, seenMs: number): void {
     this.#position = offset + 1
+    this.#changes++
     const record = decodeHealth(key, value)
     if (record === undefined) return
     const { writer } = record
@@ -106,6 +113,7 @@ export class HealthBoard {
 
   /** Forgets the processes that are dead, and their words. */
   forgetDead(nowMs: number): void {
+    this.#changes++
     for (const [writer, { seenMs }] of this.#processes)
       if (nowMs - seenMs > deadAfterMs) this.#processes.delete(writer)
     for (const writer of this.#audiences.keys())
@@ -185,10 +193,10 @@ export class HealthBoard {
 
   /** It is the same for all destinations, of which there may be many. */
   #wholeOf(nowMs: number): Whole {
-    const position = this.#position
-    if (this.#whole?.nowMs !== nowMs || this.#whole.position !== position) {
+    const changes = this.#changes
+    if (this.#whole?.nowMs !== nowMs || this.#whole.changes !== changes) {
       const isComplete = this.#isComplete(nowMs)
-      this.#whole = { nowMs, position, isComplete, uncounted: this.#uncounted(nowMs) }
+      this.#whole = { nowMs, changes, isComplete, uncounted: this.#uncounted(nowMs) }
     }
     return this.#whole
   }

@@ -40,7 +40,12 @@ export class FollowedPicture {
   #reading: Promise<Picture> | undefined
   #isFailing = false
   #assessed:
-    | { readonly of: Picture; readonly catalog: Catalog; readonly all: readonly AssessedDestination[] }
+    | {
+        readonly of: Picture
+        readonly catalog: Catalog
+        readonly changes: number | undefined
+        readonly all: readonly AssessedDestination[]
+      }
     | undefined
 
   constructor(options: FollowedOptions) {
@@ -65,9 +70,13 @@ export class FollowedPicture {
 
   /** Returns the destinations in the order of their ids. */
   assessed(catalog: Catalog, picture: Picture): readonly AssessedDestination[] {
-    if (this.#assessed?.of !== picture || this.#assessed.catalog !== catalog)
-      this.#assessed = { of: picture, catalog, all: assess(catalog, picture.pauses, picture.health) }
-    return this.#assessed.all
+    const known = this.#assessed
+    // The board of a picture changes while the next picture is read.
+    const changes = picture.health.board?.changes
+    if (known?.of === picture && known.catalog === catalog && known.changes === changes) return known.all
+    const all = assess(catalog, picture.pauses, picture.health)
+    this.#assessed = { of: picture, catalog, changes, all }
+    return all
   }
 
   async stop(): Promise<void> {

@@ -195,3 +195,25 @@ test('a picture that can not be read any more stays, with its time; the first on
     'what workers tell of destinations is read again',
   ])
 })
+
+test('while a picture is read, no destination is said to be as a worker told that counts as dead', async () => {
+  const read = readConfig({ env: {} })
+  if (!read.ok) throw new Error(read.message)
+  const board = boardOf({})
+  const nothing = { ok: true, value: [] } as const
+  const followed = new FollowedPicture({
+    desk: {
+      paused: async () => nothing,
+      gone: async () => ({ ok: true, value: new Map() }),
+      health: async () => ({ board, nowMs }),
+    },
+    config: read.config,
+    log: { info: () => undefined, warn: () => undefined },
+  })
+  const picture = await followed.current()
+  expect(statusOf(picture, followed.assessed(catalog, picture)).attention).not.toEqual([])
+  board.forgetDead(nowMs + 60_000)
+  const status = statusOf(picture, followed.assessed(catalog, picture))
+  expect(status.attention.map(({ destination: { id } }) => id)).toEqual([])
+  await followed.stop()
+})
