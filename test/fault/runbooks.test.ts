@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
+import { urlsDigestOf } from '../../src/catalog/auto-pause.ts'
 import { chart } from '../deploy/render.ts'
 import { installTools } from '../deploy/tools.ts'
 import { startUp, type Up } from '../e2e/up-process.ts'
@@ -47,7 +48,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'pod.log'), `${new Date().toISOString()} stdout F {"msg":"worker started"}\n`)
   await writeCommands()
   const source = { id: 'shop', writeKeys: ['shop-key'] }
-  const refused = { id: 'crm', sources: ['shop'], hooks: [{ url: `https://localhost:${serverPort()}/` }] }
+  const refused = { id: 'crm', sources: ['shop'], hooks: [{ url: hookUrl() }] }
   writeFileSync(join(folder, 'catalog.yaml'), stringify({ sources: [source], destinations: [refused] }))
   const imported = await run('sluice catalog import catalog.yaml')
   if (imported.code !== 0) throw new Error(imported.said)
@@ -59,7 +60,12 @@ beforeAll(async () => {
   writeCommand('kubectl', `exec '${kubernetes.program}' "$@"`)
   env['KUBECONFIG'] = kubernetes.kubeconfig
   await makeDeadLetter()
-  await writePause('crm', { prefix: 'sluice.', brokers: [up.broker] })
+  const hook = { id: '', url: hookUrl(), origin: '', path: '', headers: [] }
+  await writePause('crm', {
+    prefix: 'sluice.',
+    brokers: [up.broker],
+    urls: urlsDigestOf({ hooks: [hook] }),
+  })
 }, 75 * 60_000)
 
 afterAll(async () => {
@@ -176,6 +182,10 @@ function writeCommand(name: string, line: string): void {
   const file = join(folder, 'bin', name)
   writeFileSync(file, `#!/bin/sh\n${line}\n`)
   chmodSync(file, 0o755)
+}
+
+function hookUrl(): string {
+  return `https://localhost:${serverPort()}/`
 }
 
 function serverPort(): number {
