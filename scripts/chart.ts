@@ -135,7 +135,7 @@ const introduction = `# Sluice on Kubernetes
 Generated from the comments of \`values.yaml\` by \`npm run generate\`.
 
 This page is for operators who run Sluice on Kubernetes. The chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster, Kubernetes 1.31 or later, and Helm 3.17 or later. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
-a Job creates the topics and corrects their settings.
+a Job creates the topics and corrects their settings. If the Job fails, nothing else is installed or changed. Helm 3.17 then leaves what the Jobs need: a service account with its role, and network policies. The next install or upgrade replaces them.
 
 \`\`\`
 docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION

@@ -163,16 +163,18 @@ describe('the Job that makes the topics', () => {
     const failing = { commonLabels: { [failingLabel]: 'true' } }
     const first = await release.upgrade([minimal, quick, failing], { waitS: 10 })
     expect([first.isOk, first.text]).toEqual([false, expect.stringContaining('pre-install')])
-    expect((await leftOf(release)).filter((name) => !/^(Job|Pod) /.test(name))).toEqual([])
+    // Helm 3.17 leaves the hooks that came before the one that fails. The next install replaces them.
+    const hooks = (await release.hooks()).map(nameOf)
+    const left = (await leftOf(release)).filter((name) => !/^(Job|Pod) /.test(name))
+    expect(left.filter((name) => !hooks.includes(name))).toEqual([])
     expect(failureOf(await release.uninstall())).toBe('')
     expect(failureOf(await release.upgrade([minimal, quick]))).toBe('')
-    const before = await podsOf(release)
+    const before = await rolePodsOf(release)
     const second = await release.upgrade([minimal, quick, failing, { worker: { replicas: 1 } }], {
       waitS: 10,
     })
     expect([second.isOk, second.text]).toEqual([false, expect.stringContaining('pre-upgrade')])
-    const after = (await podsOf(release)).filter(({ metadata }) => !/topics|user-key/.test(metadata.name))
-    expect(after.map(uidOf)).toEqual(before.map(uidOf))
+    expect((await rolePodsOf(release)).map(uidOf)).toEqual(before.map(uidOf))
     expect(failureOf(await release.upgrade([minimal, quick]))).toBe('')
     await expectAsDeclared(release)
   })
@@ -364,6 +366,11 @@ async function replicasOf(release: Release): Promise<object> {
 
 async function podsOf(release: Release): Promise<KubernetesObject[]> {
   return (await allOf(release)).filter(({ kind }) => kind === 'Pod')
+}
+
+/** Returns the pods of a release without those of the Jobs. */
+async function rolePodsOf(release: Release): Promise<KubernetesObject[]> {
+  return (await podsOf(release)).filter(({ metadata }) => !/topics|user-key/.test(metadata.name))
 }
 
 function uidOf({ metadata }: KubernetesObject): string {
