@@ -57,15 +57,9 @@ beforeAll(async () => {
   const release = await createRelease(kubernetes, tools, { namespace, name: 'sluice' })
   const installed = await release.upgrade(join(chart, 'ci/minimal-values.yaml'))
   if (!installed.isOk) throw new Error(installed.text)
-  writeCommand('kubectl', `exec '${kubernetes.program}' "$@"`)
+  writeCommand('kubectl', `${withInputOfFile()}exec '${kubernetes.program}' "$@"`)
   env['KUBECONFIG'] = kubernetes.kubeconfig
   await makeDeadLetter()
-  const hook = { id: '', url: hookUrl(), origin: '', path: '', headers: [] }
-  await writePause('crm', {
-    prefix: 'sluice.',
-    brokers: [up.broker],
-    urls: urlsDigestOf({ hooks: [hook] }),
-  })
 }, 75 * 60_000)
 
 afterAll(async () => {
@@ -77,6 +71,7 @@ afterAll(async () => {
 })
 
 test.each(commands)('%s', async (command) => {
+  if (/destinations (paused|resume)/.test(command)) await pauseAsWorker()
   const { code, said } = await run(filledIn(command))
   // A test of the destination fails, because its certificate isn't trusted.
   expect(code, `it said: ${said}`).toBe(command.includes('sluice destinations test') ? 1 : 0)
@@ -182,6 +177,33 @@ function writeCommand(name: string, line: string): void {
   const file = join(folder, 'bin', name)
   writeFileSync(file, `#!/bin/sh\n${line}\n`)
   chmodSync(file, 0o755)
+}
+
+/**
+ * kwok gives the commands of pods their standard input, and never its end. Returns the lines of a script that lets a
+ * command with `exec -i` read a file instead.
+ */
+function withInputOfFile(): string {
+  const file = join(folder, 'input')
+  return `case " $* " in *' exec -i '*)
+  cat > '${file}'
+  for word; do
+    shift
+    case "$word" in
+      -i) ;;
+      --) set -- "$@" -- sh -c 'exec "$0" "$@" < ${file}' ;;
+      *) set -- "$@" "$word" ;;
+    esac
+  done
+esac
+`
+}
+
+/** Pauses the destination as a worker does if all its URLs have failed for too long. */
+async function pauseAsWorker(): Promise<void> {
+  const hook = { id: '', url: hookUrl(), origin: '', path: '', headers: [] }
+  const urls = urlsDigestOf({ hooks: [hook] })
+  await writePause('crm', { prefix: 'sluice.', brokers: [up.broker], urls })
 }
 
 function hookUrl(): string {
