@@ -43,7 +43,8 @@ beforeAll(async () => {
   server = createServer(identity, (_request, response) => response.end())
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   // Without a catalog file, the catalog is in the topic, as the commands that export and restore it need it.
-  up = await startUp(folder)
+  // Without automatic pauses, workers end one at once.
+  up = await startUp(folder, { variables: { SLUICE_NOTICES_AUTO_PAUSE: '120h' } })
   registry = await startSchemaRegistry()
   writeFileSync(join(folder, 'pod.log'), `${new Date().toISOString()} stdout F {"msg":"worker started"}\n`)
   await writeCommands()
