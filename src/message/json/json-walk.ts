@@ -30,9 +30,13 @@ function searchFrom(text: string, start: number, wanted: RegExp): number {
  * text.
  */
 export function endOfString(text: string, start: number): number {
-  const near = start + mostLookedAt
+  let near = start + mostLookedAt
   for (let at = start + 1; at < text.length; at++) {
-    if (at > near) at = searchFrom(text, at, quoteOrBackslash)
+    if (at > near) {
+      at = searchFrom(text, at, quoteOrBackslash)
+      // Where escapes are close together, a search for each of them would cost more.
+      near = at + mostLookedAt
+    }
     const character = text.charCodeAt(at)
     if (character === quote) return at + 1
     if (character === backslash) at++
