@@ -1,4 +1,3 @@
-import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { PropertyHeader } from '../message/record-headers.ts'
 
 // Lets only one Identify at a time be under way for each ordering key. An ordering key is one property of one
@@ -6,15 +5,17 @@ import type { PropertyHeader } from '../message/record-headers.ts'
 // could arrive in the wrong order. A key without an Identify takes no memory. The time to enter or leave a
 // key doesn't depend on the number of keys.
 //
-// A fresh delivery has a newer value than the deliveries that wait for its key, so it replaces all of them. A
-// retry may be older or newer than the deliveries that wait, so it waits behind them. When the retry gets the
-// key, the caller must decide whether to send it.
+// A new delivery has a newer value than the deliveries that wait for its key, so it replaces all of them. One
+// that has waited, on a retry topic or in its queue, may be older or newer than the deliveries that wait, so
+// it waits behind them. Queues aren't always in the order of the values, because a delivery from a lane joins
+// the front of its queue. When such a delivery gets the key, the caller must decide whether to send it.
 
 /** A delivery that may have to wait for its ordering key. */
 export type Sequenced<D> = {
   readonly destinationId: string
   readonly property: PropertyHeader | undefined
-  readonly laneClass: LaneClass
+  /** True for a retry, and for a delivery that was pulled from its queue. */
+  readonly hasWaited: boolean
   readonly isAbandoned: boolean
   readonly isUncertain: boolean
   /** The ordering key, while this delivery holds it. */
@@ -72,20 +73,20 @@ export class OrderingKeys<D extends Sequenced<D>> {
       this.#orderingKeys.set(key, delivery.orderingKey)
       return true
     }
-    if (delivery.laneClass === 'fresh') this.#supersedeWaiting(orderingKey, delivery)
+    if (!delivery.hasWaited) this.#supersedeWaiting(orderingKey, delivery)
     this.#append(orderingKey, delivery)
     return false
   }
 
   /**
-   * Passes the key from `holder` to the fresh delivery that waits behind it, and returns the fresh delivery.
-   * If no fresh delivery waits, returns `holder`.
+   * Passes the key from `holder` to the new delivery that waits behind it, and returns the new delivery. If
+   * no new delivery waits, returns `holder`.
    */
   newestOf(holder: D): D {
     const { orderingKey } = holder
     const newer = orderingKey?.first
     if (orderingKey === undefined || newer === undefined) return holder
-    if (newer.laneClass !== 'fresh' || newer.isAbandoned) return holder
+    if (newer.hasWaited || newer.isAbandoned) return holder
     this.#shift(orderingKey)
     pass(orderingKey, holder, newer)
     if (holder.isUncertain) newer.becomeUncertain()

@@ -9,12 +9,12 @@ function content(messageId: string) {
   return { key: Buffer.from('u'), value: Buffer.from(JSON.stringify(body)) }
 }
 
-/** Hands in a message that was pulled from its queue. */
+/** Hands in a message that was pulled from its queue. `more`: further headers. */
 function pull(
   { pipeline }: Stage,
   messageId: string,
   offset: number,
-  settings: Partial<TestRecord> = {},
+  { more = {}, ...settings }: Partial<TestRecord> & { more?: Readonly<Record<string, string>> } = {},
 ): TestRecord {
   const headers = {
     'source-id': 'shop',
@@ -26,10 +26,16 @@ function pull(
     attempts: '0',
     rung: '0',
     'expires-at': '0',
+    ...more,
   }
   const record = new TestRecord('waiting', offset, settings)
   pipeline.acceptWaiting(record, { ...content(messageId), headers }, 'fresh')
   return record
+}
+
+/** Returns the headers of a message with a value of a property. */
+function valueOf(since: string): Readonly<Record<string, string>> {
+  return { 'message-type': 'identify', property: '["u","space","plan"]', since }
 }
 
 function track({ pipeline }: Stage, messageId: string): void {
@@ -91,4 +97,33 @@ test('they are left to the next owner, if the worker stops or the unit is lost m
     [1, 0],
   ])
   expect(all.bodies()).toEqual([])
+})
+
+test('values that were queued in another order are judged, and the newest one is sent and stays', async () => {
+  const judged: string[] = []
+  const all = stage({
+    sources: { shop: {} },
+    destinations: [destinationOf('crm', { sources: ['shop'], maxInFlight: 1 })],
+    needsJudging: () => true,
+    async judge({ property }) {
+      judged.push(String(property?.since))
+      return { kind: property?.since === 'v2' ? 'send' : 'superseded' }
+    },
+  })
+  track(all, 'before')
+  await all.settle()
+  // An owner that stopped put the newer one at the front of the queue.
+  const records = [
+    pull(all, 'newer', 1, { more: valueOf('v2') }),
+    pull(all, 'older', 2, { more: valueOf('v1') }),
+  ]
+  await all.settle()
+  const sent: string[] = []
+  while (all.posted.length > 0) {
+    sent.push(...underWay(all))
+    await all.answer(taken)
+  }
+  expect(sent).toEqual(['before', 'newer'])
+  expect(judged).toEqual(['v2', 'v1'])
+  expect(records.map(({ settled }) => settled)).toEqual([1, 1])
 })

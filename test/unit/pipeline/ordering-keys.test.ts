@@ -1,12 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { LaneClass } from '../../../src/delivery/lanes/lane-queue.ts'
 import { type Sequenced, type OrderingKey, OrderingKeys } from '../../../src/pipeline/ordering-keys.ts'
 import type { PropertyHeader } from '../../../src/message/record-headers.ts'
 
 class Letter implements Sequenced<Letter> {
   readonly name: string
-  readonly laneClass: LaneClass
+  readonly hasWaited: boolean
   readonly destinationId: string
   readonly property: PropertyHeader
   isAbandoned = false
@@ -16,11 +15,11 @@ class Letter implements Sequenced<Letter> {
 
   constructor(
     name: string,
-    laneClass: LaneClass = 'fresh',
+    way: 'new' | 'waited' = 'new',
     names: Partial<PropertyHeader & { to: string }> = {},
   ) {
     this.name = name
-    this.laneClass = laneClass
+    this.hasWaited = way === 'waited'
     this.destinationId = names.to ?? 'crm'
     this.property = { userId: 'u', spaceId: 's', property: 'p', since: name, ...names }
   }
@@ -56,7 +55,7 @@ describe('of one ordering key', () => {
   test('a fresh one replaces all that waits, and not the one under way', () => {
     const { orderingKeys, enter, superseded, next } = setup()
     const a = new Letter('a')
-    for (const letter of [a, new Letter('b'), new Letter('r', 'retry'), new Letter('c')]) enter(letter)
+    for (const letter of [a, new Letter('b'), new Letter('r', 'waited'), new Letter('c')]) enter(letter)
     expect(superseded).toEqual(['b', 'r'])
     expect(orderingKeys.waiting).toBe(1)
     orderingKeys.leave(a)
@@ -66,7 +65,7 @@ describe('of one ordering key', () => {
   test('retries wait in line, behind a fresh one too: who is newer has to be judged', () => {
     const { orderingKeys, enter, superseded, next } = setup()
     const letters = [new Letter('a'), new Letter('b')]
-    const retries = [new Letter('r', 'retry'), new Letter('q', 'retry')]
+    const retries = [new Letter('r', 'waited'), new Letter('q', 'waited')]
     for (const letter of [...letters, ...retries]) enter(letter)
     for (const letter of [...letters, ...retries]) orderingKeys.leave(letter)
     expect(next).toEqual(['b', 'r', 'q'])
@@ -76,7 +75,7 @@ describe('of one ordering key', () => {
 
   test('what an uncertain one leaves open goes over to the one that replaces it', () => {
     const { enter } = setup()
-    const [a, r, b] = [new Letter('a'), new Letter('r', 'retry'), new Letter('b')]
+    const [a, r, b] = [new Letter('a'), new Letter('r', 'waited'), new Letter('b')]
     r.isUncertain = true
     for (const letter of [a, r, b]) enter(letter)
     expect(b.isUncertain).toBe(true)
@@ -85,7 +84,7 @@ describe('of one ordering key', () => {
 
   test('a fresh one that waits takes the place of the one before it', () => {
     const { orderingKeys, enter, next } = setup()
-    const [a, b, r] = [new Letter('a', 'retry'), new Letter('b'), new Letter('r', 'retry')]
+    const [a, b, r] = [new Letter('a', 'waited'), new Letter('b'), new Letter('r', 'waited')]
     a.isUncertain = true
     for (const letter of [a, b, r]) enter(letter)
     expect(orderingKeys.newestOf(a)).toBe(b)
@@ -99,7 +98,7 @@ describe('of one ordering key', () => {
 
   test('a retry, or a fresh one that is abandoned, takes nobody’s place', () => {
     const { orderingKeys, enter } = setup()
-    const [a, r] = [new Letter('a'), new Letter('r', 'retry')]
+    const [a, r] = [new Letter('a'), new Letter('r', 'waited')]
     enter(a)
     enter(r)
     expect(orderingKeys.newestOf(a)).toBe(a)
@@ -111,7 +110,7 @@ describe('of one ordering key', () => {
 
   test('those that wait can be taken away, and the others keep their order', () => {
     const { orderingKeys, enter, next } = setup()
-    const letters = [new Letter('a'), ...['b', 'c', 'd', 'e'].map((name) => new Letter(name, 'retry'))]
+    const letters = [new Letter('a'), ...['b', 'c', 'd', 'e'].map((name) => new Letter(name, 'waited'))]
     for (const letter of letters) enter(letter)
     expect(
       orderingKeys.takeWaiting(({ name }) => name === 'b' || name === 'd').map(({ name }) => name),
@@ -131,7 +130,7 @@ test.each<[string, Partial<PropertyHeader & { to: string }>]>([
 ])('another %s is another orderingKey', (_what, names) => {
   const { enter } = setup()
   expect(enter(new Letter('a'))).toBe(true)
-  expect(enter(new Letter('b', 'fresh', names))).toBe(true)
+  expect(enter(new Letter('b', 'new', names))).toBe(true)
 })
 
 test('ordering keys are the same only when all four ids are', () => {
@@ -140,8 +139,8 @@ test('ordering keys are the same only when all four ids are', () => {
   fc.assert(
     fc.property(names, names, (one, other) => {
       const { enter } = setup()
-      enter(new Letter('a', 'fresh', one))
-      expect(enter(new Letter('b', 'fresh', other))).toBe(JSON.stringify(one) !== JSON.stringify(other))
+      enter(new Letter('a', 'new', one))
+      expect(enter(new Letter('b', 'new', other))).toBe(JSON.stringify(one) !== JSON.stringify(other))
     }),
     { numRuns: 5_000 },
   )
@@ -150,7 +149,7 @@ test('ordering keys are the same only when all four ids are', () => {
 test('whatever comes and goes, one of an ordering key is under way, none is lost, and nothing is kept', () => {
   const step = fc.record({
     user: fc.constantFrom('u', 'v'),
-    does: fc.constantFrom('fresh', 'retry', 'leave', 'newest', 'take'),
+    does: fc.constantFrom('new', 'waited', 'leave', 'newest', 'take'),
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -180,7 +179,7 @@ test('whatever comes and goes, one of an ordering key is under way, none is lost
         } else if (does === 'take') {
           for (const one of orderingKeys.takeWaiting(({ property }) => property.userId === user))
             expect(waiting.delete(one)).toBe(true)
-        } else if (does === 'fresh' || does === 'retry') {
+        } else if (does === 'new' || does === 'waited') {
           const newcomer = new Letter(String(made++), does, { userId: user })
           waiting.add(newcomer)
           if (orderingKeys.enter(newcomer, newcomer.property)) {
