@@ -17,8 +17,8 @@ import {
 /** The most records whose acknowledgements are awaited, as in a worker under load. */
 const mostUnderWay = 5_000
 /** What a worker holds ready of a destination that is alone, and of one of many (`src/pipeline/refill.ts`). */
-const readyAlone = 128
-const readyOfMany = 8
+export const readyAlone = 128
+export const readyOfMany = 8
 const mostReadMs = 60_000
 
 /**

@@ -1,10 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { BenchmarkFailure } from '../support/failure.ts'
-import { appendAll } from './million.ts'
+import { appendAll, readyAlone, readyOfMany } from './million.ts'
 import { createQueueTopics, deleteQueueTopics, openQueues, type OwnQueues } from './own-queues.ts'
 
-/** What a worker holds ready of a destination that is alone, and of one of many (`src/pipeline/refill.ts`). */
-const ready = { alone: 128, ofMany: 8 } as const
 const mostDrainMs = 300_000
 
 /** So many messages, of destinations that take turns. */
@@ -52,7 +50,7 @@ async function drainTime(
 
 /** Pulls and settles all that waits, as fast as it comes. */
 async function drain(opened: OwnQueues, { ids, count }: Waiting): Promise<void> {
-  const most = ids.length === 1 ? ready.alone : ready.ofMany
+  const most = ids.length === 1 ? readyAlone : readyOfMany
   const wanted = new Map(ids.map((id) => [id, 0]))
   let done = 0
   // The destinations of which less was pulled than may be held.

@@ -48,6 +48,7 @@ export class Fences {
     if (source.partition !== this.#unit || !isEarlier(by, this.#tenure)) return false
     return offset >= (this.#fences.get(source.topic) ?? Infinity)
   }
+
   /**
    * Returns true if no owner can call a record void later that `by` has appended and this owner has found. If
    * there was an owner between the two, it may be suspended, and have begun the record's topic before the
