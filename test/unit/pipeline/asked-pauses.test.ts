@@ -1,32 +1,12 @@
 import { expect, test } from 'vitest'
-import type { WaitingQueue } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'
 import { destinationOf, type Stage, stage, TestRecord } from './stage.ts'
+import { takingQueue } from './taking-queue.ts'
 
 /** Tests of a working URL that asks for a longer pause than messages may wait in their lane. */
 
 const breaker = { failureShare: 1, minResults: 1_000, windowMs: 10_000, openMs: 60_000, maxOpenMs: 60_000 }
 const asks = { kind: 'answer', status: 429, retryAfterMs: 30_000 } as const
-
-/** The queue of the destination in Kafka. It only takes messages, whose ids it adds to `taken`. */
-function queueOf(isOpen: boolean, taken: string[]): WaitingQueue {
-  return {
-    isOpen,
-    has: () => taken.length > 0,
-    wasQueued: () => false,
-    isOvertaken: () => false,
-    append: async (_source, _id, _class, { headers }) => {
-      taken.push(String(headers['message-id']))
-      return 'acknowledged'
-    },
-    waiting: () => [],
-    countOf: () => 0,
-    oldestOf: () => undefined,
-    wantedOf: () => 0,
-    wanted: 0,
-    pull: () => 0,
-  }
-}
 
 function track({ pipeline }: Stage, ...ids: string[]): void {
   for (const [offset, messageId] of ids.entries()) {
@@ -42,7 +22,7 @@ async function askOnce(isOpen: boolean) {
   const all = stage({
     sources: { shop: {} },
     destinations: [destinationOf('crm', { sources: ['shop'], maxInFlight: 1 })],
-    queue: queueOf(isOpen, queued),
+    queue: takingQueue((id) => queued.push(id), { isOpen, has: () => queued.length > 0 }),
     breaker,
     laneWaitMs: 50,
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
-import type { QueueClass, WaitingQueue } from '../../../src/pipeline/pipeline-ports.ts'
+import type { QueueClass } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'
 import {
   destinationOf,
@@ -12,6 +12,7 @@ import {
   taken,
   TestRecord,
 } from './stage.ts'
+import { takingQueue } from './taking-queue.ts'
 
 // What becomes of deliveries whose requests need a token. The token endpoint is at `login`, the hook at `crm`.
 
@@ -211,22 +212,7 @@ test('a URL without a login gets the message although the login of another one f
 async function pulled(waitedMs: number, failingForMs: number) {
   const queued: QueueClass[] = []
   let nowMs = startMs
-  const queue: WaitingQueue = {
-    isOpen: true,
-    has: () => false,
-    wasQueued: () => false,
-    isOvertaken: () => false,
-    append: async (_unit, _id, queueClass) => {
-      queued.push(queueClass)
-      return 'acknowledged'
-    },
-    waiting: () => [],
-    countOf: () => 0,
-    oldestOf: () => undefined,
-    wantedOf: () => 0,
-    wanted: 0,
-    pull: () => 0,
-  }
+  const queue = takingQueue((_id, queueClass) => queued.push(queueClass))
   const all = scene({ queue, loginWaitMs: hour, now: () => nowMs })
   all.accept('m-1')
   ;(await all.request('login')).answer({ kind: 'answer', status: 400 })
