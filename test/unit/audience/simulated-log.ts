@@ -13,7 +13,7 @@ import { type Disks, MemoryStores } from './memory-stores.ts'
 
 export const partitions = 2
 export const topics = { changes: 'audience-changes', states: 'memberships', deletions: 'deletions' } as const
-type Topic = (typeof topics)[keyof typeof topics] | `retry.${string}` | 'dead-letters'
+type Topic = (typeof topics)[keyof typeof topics] | `retry.${string}` | 'waiting' | 'dead-letters'
 
 export type LogRecord = {
   readonly offset: number

@@ -5,11 +5,17 @@ import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import type { Pipeline, PipelineOptions, DropReason } from '../../../src/pipeline/pipeline-ports.ts'
+import type {
+  DropReason,
+  Pipeline,
+  PipelineOptions,
+  QueueClass,
+} from '../../../src/pipeline/pipeline-ports.ts'
 import { formatWait } from '../../../src/retry/duration.ts'
 import { type Ladder, tiersOf } from '../../../src/retry/ladder.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
-import { type LogRecord, type SimulatedLog, SimulatedOwner } from './simulated-log.ts'
+import { offsetOf, type Queued, SimulatedQueue } from '../pipeline/simulated-queue.ts'
+import { type LogRecord, partitions, type SimulatedLog, SimulatedOwner } from './simulated-log.ts'
 import { stateKeyOf, type WholeCustomers } from './whole-customers.ts'
 
 const ladder: Ladder = { waitsMs: [10_000, 60_000], thenMs: 60_000, limitMs: 4 * 3_600_000 }
@@ -23,6 +29,11 @@ type Surroundings = {
   readonly log: SimulatedLog
   readonly customers: WholeCustomers
   readonly destinationIds: readonly string[]
+  readonly hasQueue: boolean
+  /** True if lanes overflow at once. */
+  readonly isCramped: boolean
+  /** True if what was pulled from a queue comes at once. */
+  readonly isPrompt: boolean
   readonly catalog: PipelineOptions['catalog']
   /** The program that owns the units now. */
   readonly member: object
@@ -36,6 +47,7 @@ type Surroundings = {
 export class Member {
   readonly owner: SimulatedOwner
   readonly pipeline: Pipeline
+  readonly queue: SimulatedQueue | undefined
   readonly machine: number
   /** The retry records that the program was given. */
   readonly taken = new Set<LogRecord>()
@@ -56,7 +68,45 @@ export class Member {
       begunBelow,
       ports: { deliver: (record, identify) => this.#deliver(record, identify) },
     })
+    this.queue = world.hasQueue ? this.#newQueue() : undefined
     this.pipeline = this.#newPipeline()
+  }
+
+  #newQueue(): SimulatedQueue {
+    const { log, isPrompt } = this.#world
+    return new SimulatedQueue(
+      {
+        isOpen: true,
+        isPrompt,
+        isLost: () =>
+          this.owner.isLeaving || this.owner.isKilled || (this.owner.isZombie && !this.owner.isUnaware),
+        waiting: () => [...Array(partitions).keys()].flatMap((unit) => waitingIn(log, unit)),
+        append: ({ unit, destinationId, queueClass, content: { key, value, headers } }) =>
+          this.owner.write('waiting', unit, {
+            key,
+            value,
+            headers: { ...headers, destinationId, queueClass },
+          }),
+        lend: (queued, giveBack) => this.#lendQueued(queued, giveBack),
+      },
+      () => this.pipeline,
+    )
+  }
+
+  #lendQueued({ id, unit, destinationId, content: { headers } }: Queued, giveBack: () => void): HeldRecord {
+    const { log, customers, seen } = this.#world
+    seen.add('pulled')
+    const record = log.records('waiting', unit)[offsetOf({ id })]
+    if (record === undefined) throw new Error(`${id} is not there`)
+    if (this.#isPresent) customers.reopen(Number(headers?.['first-seen']), destinationId)
+    const held = this.owner.hold('waiting', unit, record)
+    const leave = held.giveBack.bind(held)
+    return Object.assign(held, {
+      giveBack() {
+        leave()
+        giveBack()
+      },
+    })
   }
 
   /** Ends the process. `isWritten` returns true for each write under way that the broker got. */
@@ -67,6 +117,7 @@ export class Member {
 
   /** Begins nothing more, and lets go of everything that waits. */
   letGo(): void {
+    this.queue?.leave()
     this.owner.units.letGoAbandoned()
     this.pipeline.letGoAbandoned()
   }
@@ -129,13 +180,14 @@ export class Member {
       limits: defaultLimits,
       maxInFlight: 1_000,
       laneWaitMs: 600_000,
-      lanePatienceMs: 600_000,
+      lanePatienceMs: world.isCramped ? -1 : 600_000,
       bulkhead: roomyBulkhead,
       namesRequests: false,
       breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
-      buffer: { records: 1_000, bytes: 10_000_000 },
+      buffer: { records: world.isCramped ? 2 : 1_000, bytes: 10_000_000 },
       onPressure() {},
       onCongested() {},
+      ...(this.queue !== undefined && { queue: this.queue }),
       judge: (waiting) => this.#judge(waiting),
       needsBackfill: (to, spaceId) => {
         if (!this.owner.isKilled) world.behind.add(`${to} ${spaceId}`)
@@ -171,6 +223,22 @@ export class Member {
     const heirMs = this.#newest.get(stateKeyOf({ to: destinationId, ...property }))
     if (heirMs !== undefined) customers.passOn(firstSeenMs, destinationId, heirMs)
   }
+}
+
+/** Returns the records of a unit's queue that aren't done. */
+function waitingIn(log: SimulatedLog, unit: number): Queued[] {
+  const settled = log.settled.get(`waiting/${unit}`)
+  return log.records('waiting', unit).flatMap(({ offset, key, value, headers }) => {
+    const { destinationId = '', queueClass } = headers
+    if (settled?.has(offset) === true || !isQueueClass(queueClass)) return []
+    return [
+      { id: `waiting/${unit}/${offset}`, unit, destinationId, queueClass, content: { key, value, headers } },
+    ]
+  })
+}
+
+function isQueueClass(text: string | undefined): text is QueueClass {
+  return text === 'front' || text === 'fresh' || text === 'retry' || text === 'backfill'
 }
 
 function nameOf(topic: string): `retry.${string}` | 'dead-letters' {

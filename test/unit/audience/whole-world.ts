@@ -13,7 +13,7 @@ import { Member, tiers } from './whole-member.ts'
  * once. The broker, the clock, the disks and the customers are simulated.
  */
 
-const needState = [topics.states, ...tiers.map(({ topic }) => topic)]
+const needState = [topics.states, 'waiting' as const, ...tiers.map(({ topic }) => topic)]
 
 /** A log in which no two records have the same time. */
 class StampedLog extends SimulatedLog {
@@ -35,6 +35,12 @@ export class WholeWorld {
   readonly destinationIds: readonly string[]
   readonly users: readonly string[]
   readonly audiences: readonly string[]
+  readonly hasQueue: boolean
+  readonly isCramped: boolean
+  readonly isPrompt: boolean
+  readonly maxInFlight: number
+  /** The destinations that are paused. */
+  readonly paused = new Set<string>()
   member: Member
   /** The program that owned the units before, and is still running. */
   zombie: Member | undefined
@@ -50,7 +56,11 @@ export class WholeWorld {
   #syncs = 0
   readonly #snapshots = new Set<number>()
 
-  constructor({ users, audiences, destinations }: Settings) {
+  constructor({ users, audiences, destinations, hasQueue, isCramped, isPrompt, maxInFlight }: Settings) {
+    this.hasQueue = hasQueue
+    this.isCramped = isCramped
+    this.isPrompt = isPrompt
+    this.maxInFlight = maxInFlight
     this.users = users
     this.audiences = audiences
     this.destinationIds = ['crm', 'ads'].slice(0, destinations)
@@ -193,6 +203,7 @@ export class WholeWorld {
   async restart(outcome: Outcome, effect: Effect): Promise<void> {
     this.seen.add('a restart')
     const { member, customers } = this
+    member.queue?.leave()
     const over = new Set<string>()
     const stopping = Promise.all([
       member.pipeline.drain().then(() => over.add('pipeline')),
@@ -216,6 +227,7 @@ export class WholeWorld {
 
   /** Runs until everything has ended. From now on, a request that fails succeeds at a later try. */
   async finish(pick: () => number): Promise<void> {
+    this.paused.clear()
     while (this.member.owner.isLeaving) {
       await this.#drain(pick)
       if (this.isLeft) await this.handOver(false)
@@ -253,9 +265,23 @@ export class WholeWorld {
         customers.answer(request, { kind: 'answer', status }, false, 'nothing')
       }
       if (requests.length > 0) continue
+      if (this.#pull(pick)) continue
       if (due !== undefined) this.comeDue(due)
       else if (isRead && owner.pending.length === 0) return
     }
+  }
+
+  /** Lets what waits in a queue come. Returns false if nothing waits. */
+  #pull(pick: () => number): boolean {
+    const { queue, pipeline } = this.member
+    if (queue === undefined || this.member.owner.isLeaving) return false
+    if (queue.wanted > 0) queue.hand(1 + (pick() % 3))
+    else {
+      const [to] = queue.waiting()
+      if (to === undefined) return false
+      pipeline.refill(to)
+    }
+    return true
   }
 
   /** Reads all records. Returns true if there were none. */
@@ -355,7 +381,13 @@ export class WholeWorld {
   /** Returns the catalog, in which each destination gets the messages of all spaces. */
   catalog(): ReturnType<PipelineOptions['catalog']> {
     const spaces = this.audiences.map(spaceOf)
-    const destinations = this.destinationIds.map((id) => destinationOf(id, { sources: spaces }))
+    const destinations = this.destinationIds.map((id) =>
+      destinationOf(id, {
+        sources: spaces,
+        maxInFlight: this.maxInFlight,
+        state: this.paused.has(id) ? 'paused' : 'on',
+      }),
+    )
     return {
       sources: new Map(spaces.map((id) => [id, { enabled: true, kind: 'audiences' as const }])),
       destinations: new Map(destinations.map((destination) => [destination.id, destination])),
@@ -368,6 +400,14 @@ type Settings = {
   readonly users: readonly string[]
   readonly audiences: readonly string[]
   readonly destinations: number
+  /** True if what only waits for its turn joins a queue. */
+  readonly hasQueue: boolean
+  /** True if lanes overflow at once. */
+  readonly isCramped: boolean
+  /** True if what was pulled from a queue comes at once. */
+  readonly isPrompt: boolean
+  /** The limit on requests in flight of each destination. */
+  readonly maxInFlight: number
 }
 
 /** `isCommitLost` means that the group doesn't know what was settled since the last commit. */

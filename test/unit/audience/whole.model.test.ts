@@ -184,6 +184,23 @@ const toComeDue = pick.map((at) =>
     ({ toComeDue: due }) => due.length > 0,
   ),
 )
+const toPull = fc.tuple(pick, fc.integer({ min: 1, max: 3 })).map(([at, most]) =>
+  step(
+    `${most} are pulled (${at})`,
+    ({ member: { queue, pipeline }, destinationIds }) => {
+      pipeline.refill(nth(destinationIds, at))
+      queue?.hand(most)
+    },
+    ({ member }) => member.queue !== undefined && !member.owner.isLeaving,
+  ),
+)
+const toPause = fc.tuple(pick, fc.boolean()).map(([at, isPaused]) =>
+  step(`a destination is ${isPaused ? 'paused' : 'on'} (${at})`, ({ paused, destinationIds }) => {
+    const to = nth(destinationIds, at)
+    if (isPaused) paused.add(to)
+    else paused.delete(to)
+  }),
+)
 const toPass = fc.constantFrom(1_000, 10_000, 300_000, 700_000).map((ms) =>
   step(`${ms} ms pass`, ({ log }) => {
     log.nowMs += ms
@@ -241,6 +258,8 @@ const steps = fc.commands<WholeWorld, WholeWorld, false>(
       { weight: 20, arbitrary: toAnswer },
       { weight: 2, arbitrary: toLandEffect },
       { weight: 8, arbitrary: toComeDue },
+      { weight: 10, arbitrary: toPull },
+      { weight: 2, arbitrary: toPause },
       { weight: 1, arbitrary: toPass },
       { weight: 4, arbitrary: toCommit },
       { weight: 1, arbitrary: toCompact },
@@ -265,6 +284,10 @@ test(
           users: fc.constantFrom(1, 1, 2, 3).map((count) => allUsers.slice(-count)),
           audiences: fc.constantFrom(1, 1, 2).map((count) => allAudiences.slice(0, count)),
           destinations: fc.constantFrom(1, 1, 2),
+          hasQueue: fc.constantFrom(true, true, false),
+          isCramped: fc.constantFrom(false, false, true),
+          isPrompt: fc.boolean(),
+          maxInFlight: fc.constantFrom(1, 100),
         }),
         steps,
         fc.infiniteStream(pick),
@@ -301,8 +324,10 @@ test(
         'judged: superseded',
         'parked: failed',
         'parked: handover',
+        'parked: paused',
         'parked: shutdown',
         'parked: uncertain',
+        'pulled',
         'superseded',
         'units were handed over',
       ]),

@@ -119,12 +119,64 @@ const toRule = fc.tuple(pick, fc.boolean()).map(([nth, isLate]) =>
     (unit, question) => unit.rule(question, isLate),
   ),
 )
-const toCommit = fc.constant(
+const toCommit = fc
+  .constantFrom('all' as const, 'all' as const, 'waiting' as const, 'others' as const)
+  .map((what) =>
+    step(
+      `commit ${what}`,
+      0,
+      ({ owner, hasNews }) => (hasNews ? [owner] : []),
+      (unit) => unit.commit(what),
+    ),
+  )
+const toHand = fc.integer({ min: 1, max: 3 }).map((most) =>
   step(
-    'commit',
+    `hand ${most}`,
     0,
-    ({ owner, hasNews }) => (hasNews ? [owner] : []),
-    (unit) => unit.commit(),
+    ({ owner: { queue } }) => (queue !== undefined && queue.wanted > 0 ? [queue] : []),
+    (_, queue) => queue.hand(most),
+  ),
+)
+const toRefill = pick.map((nth) =>
+  step(
+    'refill',
+    nth,
+    ({ owner, destinationIds }) => (owner.isLeaving ? [] : destinationIds),
+    ({ owner }, to) => owner.pipeline.refill(to),
+  ),
+)
+const toOpenQueues = fc.constant(
+  step(
+    'the queues open or close',
+    0,
+    ({ settings }) => (settings.hasQueue ? [settings] : []),
+    (unit) => {
+      unit.isQueueOpen = !unit.isQueueOpen
+    },
+  ),
+)
+const toRecall = pick.map((nth) =>
+  step(
+    'recall',
+    nth,
+    ({ owner, toRecall: records }) => (owner.isLeaving ? [] : records),
+    (unit, record) => unit.recall(record),
+  ),
+)
+const toDelete = pick.map((nth) =>
+  step(
+    'a user is deleted',
+    nth,
+    (unit) => unit.users.filter((user) => !unit.isDeleted(user)),
+    (unit, user) => unit.delete(user),
+  ),
+)
+const toTakeDeletion = fc.constant(
+  step(
+    'take a deletion',
+    0,
+    ({ owner, toDelete: records }) => (owner.isLeaving ? [] : records),
+    (unit, record) => unit.takeDeletion(record),
   ),
 )
 const toCrash = fc
@@ -194,11 +246,13 @@ const most = [
   toComeDue,
   toCommit,
   toCommit,
+  toHand,
+  toRefill,
 ]
 const often = Array.from({ length: 8 }, () => most).flat()
-const some = [toLand, toLeave, toHandOver, toHandOver, toSetState]
+const some = [toLand, toLeave, toHandOver, toHandOver, toSetState, toRecall, toTakeDeletion]
 const steps = fc.commands<SimulatedUnit, SimulatedUnit, false>(
-  [...often, ...some, ...some, toCrash, toOvertake],
+  [...often, ...some, ...some, toCrash, toOvertake, toDelete, toOpenQueues],
   { maxCommands: 150, size: 'max' },
 )
 
@@ -212,6 +266,8 @@ test('the last value that a customer applied is the present one once retries are
         maxInFlight: fc.constantFrom(1, 2, 100),
         isPrompt: fc.boolean(),
         isCramped: fc.constantFrom(false, false, true),
+        hasQueue: fc.constantFrom(false, true, true),
+        batch: fc.constantFrom(1, 1, 3),
       }),
       steps,
       fc.infiniteStream(pick),
@@ -227,7 +283,7 @@ test('the last value that a customer applied is the present one once retries are
         for (const happening of unit.seen) seen.set(happening, (seen.get(happening) ?? 0) + 1)
       },
     ),
-    { numRuns: 1_000, unbiased: true },
+    { numRuns: Number(process.env['IDENTIFY_RUNS'] ?? 1_000), unbiased: true },
   )
   // Together, the runs have met all events that can happen.
   expect([...seen.keys()].sort()).toEqual([
@@ -237,6 +293,7 @@ test('the last value that a customer applied is the present one once retries are
     'a newer one took the place of one that waited',
     'a superseded one may have been begun',
     'a unit was handed over',
+    'a user was deleted',
     'an effect came late',
     'an owner crashed',
     'an owner was overtaken',
@@ -245,12 +302,19 @@ test('the last value that a customer applied is the present one once retries are
     'judged: send',
     'judged: send_current',
     'judged: superseded',
+    'judged: suppressed',
     'parked: failed',
     'parked: handover',
     'parked: overflow',
     'parked: paused',
     'parked: proxy',
     'parked: uncertain',
+    'pulled',
+    'queued: fresh',
+    'queued: front',
+    'queued: retry',
+    'several were sent together',
     'superseded',
+    'suppressed',
   ])
 })

@@ -8,7 +8,7 @@ import type { Exchange } from '../../../src/delivery/send/sender.ts'
 export type Effect = 'nothing' | 'at once' | 'late'
 
 /**
- * A value that is sent. `value` is the number of its change. `origin` is the first record of its delivery.
+ * A value that is sent. `value` is the number of its change. It is negative for a `delete`. `origin` is the first record of its delivery.
  */
 type Sent = { readonly user: string; readonly value: number; readonly origin: string }
 
@@ -23,6 +23,8 @@ type Request = Late & {
    * delivery.
    */
   isSpent: boolean
+  /** What is sent in the same request, this value included. */
+  together: readonly Request[]
 }
 
 /**
@@ -51,15 +53,27 @@ export class SimulatedCustomers {
 
   /** Takes a request from an owner. */
   post(owner: object, to: string, body: Uint8Array, exchange: Exchange): void {
-    const sent = sentOf(body)
-    const isBusy = this.requests.some((one) => one.owner === owner && one.to === to && one.user === sent.user)
-    if (isBusy) this.faults.push(`two under way: ${stateKeyOf(to, sent.user)}`)
-    this.requests.push({ ...sent, owner, to, exchange, isSpent: false })
+    const text = Buffer.from(body).toString()
+    const bodies = text.endsWith('\n') ? text.trimEnd().split('\n') : [text]
+    if (bodies.length > 1) this.#seen.add('several were sent together')
+    const together: Request[] = []
+    for (const one of bodies) {
+      const sent = sentOf(Buffer.from(one))
+      const isBusy = [...this.requests, ...together].some(
+        ({ owner: by, to: where, user, value }) =>
+          by === owner && where === to && user === sent.user && value > 0 && sent.value > 0,
+      )
+      if (isBusy) this.faults.push(`two under way: ${stateKeyOf(to, sent.user)}`)
+      together.push({ ...sent, owner, to, exchange, isSpent: false, together })
+    }
+    this.requests.push(...together)
   }
 
   answer(request: Request, outcome: Outcome, mayHaveArrived: boolean, effect: Effect): void {
-    this.requests.splice(this.requests.indexOf(request), 1)
-    if (!request.isSpent) this.#take(request, outcome, effect)
+    for (const one of request.together) {
+      this.requests.splice(this.requests.indexOf(one), 1)
+      if (!one.isSpent) this.#take(one, outcome, effect)
+    }
     request.exchange.answered(outcome, mayHaveArrived)
     request.exchange.released()
   }

@@ -1,4 +1,5 @@
 import { defaultLimits } from '../../../src/message/limits.ts'
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
@@ -10,10 +11,12 @@ import type {
 } from '../../../src/pipeline/pipeline-ports.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { sentOf, type SimulatedCustomers, stateKeyOf } from './simulated-customers.ts'
+import { SimulatedQueue, type Queued, type ToQueue } from './simulated-queue.ts'
 
 export type Produce = {
   readonly owner: Owner
-  readonly record: OutboundRecord
+  /** What is to be written: to the queue, or to another topic. */
+  readonly record: OutboundRecord | ToQueue
   readonly acknowledge: (answer: 'acknowledged') => void
 }
 
@@ -30,7 +33,12 @@ type Surroundings = {
   readonly settings: {
     /** True if the buffer is so small that lanes overflow at once. */
     readonly isCramped: boolean
+    readonly isPrompt: boolean
+    /** True if what only waits for its turn joins a queue. */
+    readonly hasQueue: boolean
   }
+  /** True while messages join the queues. */
+  readonly isQueueOpen: boolean
   /** The kinds of events that have happened. */
   readonly seen: Set<string>
   /** The keys (`stateKeyOf`) of the properties for which a destination needs a backfill. */
@@ -38,6 +46,10 @@ type Surroundings = {
   /** The last judgement about each delivery that waited. The key is the body of the delivery. */
   readonly verdicts: WeakMap<Buffer, Judgement>
   readonly nowMs: number
+  readonly deletions: number
+  isDeleted(user: string): boolean
+  waiting(): readonly Queued[]
+  lendQueued(owner: Owner, record: Queued, giveBack: () => void): HeldRecord
   catalog(): ReturnType<PipelineOptions['catalog']>
   /** Takes a write for Kafka. */
   produce(produce: Produce): void
@@ -48,6 +60,7 @@ type Surroundings = {
 /** A member that owns the unit, or that owned it before. */
 export class Owner {
   readonly pipeline: Pipeline
+  readonly queue: SimulatedQueue | undefined
   /** The records that the owner was given. */
   readonly taken = new Set<string>()
   /** True when the unit goes to another owner. What is under way at this owner still ends. */
@@ -65,7 +78,25 @@ export class Owner {
 
   constructor(unit: Surroundings) {
     this.#unit = unit
+    this.queue = unit.settings.hasQueue ? this.#newQueue() : undefined
     this.pipeline = this.#newPipeline()
+  }
+
+  #newQueue(): SimulatedQueue {
+    const unit = this.#unit
+    return new SimulatedQueue(
+      {
+        get isOpen() {
+          return unit.isQueueOpen
+        },
+        isLost: () => this.isLeaving || this.isDead,
+        isPrompt: unit.settings.isPrompt,
+        waiting: () => unit.waiting(),
+        append: (record) => new Promise((acknowledge) => unit.produce({ owner: this, record, acknowledge })),
+        lend: (record, giveBack) => unit.lendQueued(this, record, giveBack),
+      },
+      () => this.pipeline,
+    )
   }
 
   /** Notes a fresh delivery, which begins with the record `id`. */
@@ -75,8 +106,8 @@ export class Owner {
   }
 
   /** Forgets a fresh delivery that has ended, or that goes on elsewhere. */
-  #forgetFresh({ body, destinationId, laneClass }: Delivery): void {
-    if (laneClass !== 'fresh') return
+  #forgetFresh({ body, destinationId, hasWaited, property }: Delivery): void {
+    if (hasWaited || property === undefined) return
     const { origin, user } = sentOf(body)
     const stateKey = stateKeyOf(destinationId, user)
     this.#fresh.set(stateKey, this.#fresh.get(stateKey)?.filter((id) => id !== origin) ?? [])
@@ -88,7 +119,8 @@ export class Owner {
     const { origin, user } = sentOf(body)
     seen.add(why)
     this.#forgetFresh(delivery)
-    if (verdicts.get(body)?.kind === 'superseded') {
+    const verdict = verdicts.get(body)?.kind
+    if (verdict === 'superseded' || verdict === 'suppressed') {
       customers.landAllOf(origin, destinationId)
       return
     }
@@ -122,7 +154,10 @@ export class Owner {
         },
         deadLettered: (reason, _detail, _where, delivery) => {
           unit.seen.add(`dead: ${reason}`)
-          if (delivery !== undefined) this.#forgetFresh(delivery)
+          if (delivery === undefined) return
+          this.#forgetFresh(delivery)
+          if (delivery.kind === 'delete' && !this.isDead)
+            unit.behind.add(stateKeyOf(delivery.destinationId, sentOf(delivery.body).user))
         },
         notRouted() {},
         dropped: (delivery, why) => {
@@ -145,6 +180,9 @@ export class Owner {
       onPressure() {},
       onCongested() {},
       judge: (waiting) => new Promise((answer) => unit.ask({ owner: this, waiting, answer })),
+      ...(this.queue !== undefined && { queue: this.queue }),
+      mayBeDeleted: ({ userId }) => unit.isDeleted(userId),
+      deletionsOf: () => unit.deletions,
       needsBackfill: (to, spaceId) => {
         if (!this.isDead) unit.behind.add(stateKeyOf(to, spaceId.replace('space-', '')))
         return undefined

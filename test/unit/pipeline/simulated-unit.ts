@@ -6,6 +6,7 @@ import type { PipelineOptions, OutboundRecord } from '../../../src/pipeline/pipe
 import { parseWait } from '../../../src/retry/duration.ts'
 import { bodyOf, type Effect, sentOf, SimulatedCustomers, stateKeyOf } from './simulated-customers.ts'
 import { Owner, type Produce, type Question } from './simulated-owner.ts'
+import type { Queued, ToQueue } from './simulated-queue.ts'
 import { destinationOf } from './stage.ts'
 
 /**
@@ -26,6 +27,10 @@ type Settings = {
   isPrompt: boolean
   /** True if the buffer is so small that lanes overflow at once. */
   isCramped: boolean
+  /** True if what only waits for its turn joins a queue. */
+  hasQueue: boolean
+  /** How many messages are sent together, at most. */
+  batch: number
 }
 
 const startMs = 1_700_000_000_000
@@ -35,6 +40,10 @@ export class SimulatedUnit {
   readonly state = new Map<string, number>()
   readonly log: Logged[] = []
   readonly parked: Parked[] = []
+  /** The records of `waiting`, and those of `deletions`. */
+  readonly queued: Queued[] = []
+  readonly deletionLog: Logged[] = []
+  isQueueOpen = true
   /** The keys (`stateKeyOf`) of the properties for which a destination needs a backfill. */
   readonly behind = new Set<string>()
   produces: Produce[] = []
@@ -67,9 +76,26 @@ export class SimulatedUnit {
   // Events outside of Sluice.
 
   change(user: string): void {
+    if (this.isDeleted(user)) return
     const value = ++this.#changes
     this.state.set(user, value)
     this.log.push({ id: `memberships/0/${this.log.length}`, user, value })
+  }
+
+  /** Asks for the deletion of a user, who has no values any more from then on. */
+  delete(user: string): void {
+    const value = -++this.#changes
+    this.state.set(user, value)
+    this.deletionLog.push({ id: `deletions/0/${this.deletionLog.length}`, user, value })
+    this.seen.add('a user was deleted')
+  }
+
+  isDeleted(user: string): boolean {
+    return (this.state.get(user) ?? 0) < 0
+  }
+
+  get deletions(): number {
+    return this.deletionLog.length
   }
 
   setState(to: string, state: DestinationDefinition['state']): void {
@@ -94,7 +120,7 @@ export class SimulatedUnit {
   /** Reads a record of `memberships`, and compares it with the state. */
   take({ id, user, value }: Logged): void {
     const record = this.#lend(id, startMs)
-    const isSuperseded = (this.state.get(user) ?? 0) > value
+    const isSuperseded = this.state.get(user) !== value
     if (isSuperseded && !record.mayHaveBegun) {
       record.settle()
       return
@@ -113,6 +139,40 @@ export class SimulatedUnit {
       body: bodyOf({ user, value, origin: id }),
       isSuperseded,
     })
+  }
+
+  get toDelete(): readonly Logged[] {
+    return this.deletionLog.filter(({ id }) => this.#isToTake(id)).slice(0, 1)
+  }
+
+  takeDeletion({ id, user, value }: Logged): void {
+    const body = bodyOf({ user, value, origin: id })
+    for (const [to, state] of this.#states) if (state === 'off') this.behind.add(stateKeyOf(to, user))
+    this.owner.pipeline.acceptDelete(this.#lend(id, startMs), {
+      userId: user,
+      deletes: [{ sourceId: `space-${user}`, messageId: `${user}${value}`, body }],
+    })
+  }
+
+  /** The records of the retry topics that may be taken early. */
+  get toRecall(): readonly Parked[] {
+    return this.parked.filter(
+      ({ id, record }) => this.#isToTake(id) && record.headers['uncertain'] === undefined,
+    )
+  }
+
+  recall({ id, record }: Parked): void {
+    this.owner.pipeline.acceptRecalled(this.#lend(id, this.nowMs), record)
+  }
+
+  /** Returns the records of the queue that aren't done. */
+  waiting(): readonly Queued[] {
+    return this.queued.filter(({ id }) => !this.#settled.has(id))
+  }
+
+  lendQueued(owner: Owner, { id }: Queued, giveBack: () => void): HeldRecord {
+    this.seen.add('pulled')
+    return this.#lendTo(owner, id, startMs, giveBack)
   }
 
   comeDue({ id, record, dueMs }: Parked): void {
@@ -135,7 +195,7 @@ export class SimulatedUnit {
 
   acknowledge(produce: Produce): void {
     this.produces.splice(this.produces.indexOf(produce), 1)
-    this.#write(produce.record)
+    this.#write(produce)
     produce.acknowledge('acknowledged')
   }
 
@@ -162,8 +222,11 @@ export class SimulatedUnit {
     return this.#settled.size !== this.#committed.size
   }
 
-  commit(): void {
-    this.#committed = new Set(this.#settled)
+  /** Commits what was settled, or only what is done in the queue, or all but this. */
+  commit(what: 'all' | 'waiting' | 'others' = 'all'): void {
+    for (const id of this.#settled) {
+      if (what === 'all' || id.startsWith('waiting/') === (what === 'waiting')) this.#committed.add(id)
+    }
   }
 
   /**
@@ -175,8 +238,8 @@ export class SimulatedUnit {
     owner.isDead = true
     this.customers.abandon(owner, effects)
     const produces = this.produces.filter((one) => one.owner === owner)
-    produces.forEach(({ record }, index) => {
-      if (isWritten[index % isWritten.length] === true) this.#write(record)
+    produces.forEach((produce, index) => {
+      if (isWritten[index % isWritten.length] === true) this.#write(produce)
     })
     this.produces = this.produces.filter((one) => one.owner !== owner)
     this.questions = this.questions.filter((one) => one.owner !== owner)
@@ -187,6 +250,7 @@ export class SimulatedUnit {
   /** Lets the unit go to another member. The present owner begins nothing more. */
   leave(): void {
     this.owner.isLeaving = true
+    this.owner.queue?.leave()
     this.owner.pipeline.letGoAbandoned()
   }
 
@@ -216,7 +280,8 @@ export class SimulatedUnit {
 
   #beginWithoutMark(): void {
     this.#settled = new Set(this.#committed)
-    this.#mayHaveBegun = new Set([...this.log, ...this.parked].map(({ id }) => id))
+    const all = [...this.log, ...this.parked, ...this.deletionLog, ...this.queued]
+    this.#mayHaveBegun = new Set(all.map(({ id }) => id))
     this.owner = this.#newOwner()
   }
 
@@ -232,6 +297,9 @@ export class SimulatedUnit {
       const [question] = this.questions
       const [record] = this.toTake
       const [due] = this.toComeDue
+      const [deletion] = this.toDelete
+      const { queue } = this.owner
+      const lane = this.destinationIds.find((to) => (queue?.countOf(to) ?? 0) > 0)
       if (steps < 40 && pick() % 10 === 0) this.change(this.users[pick() % this.users.length] ?? 'u')
       else if (customers.late.length > 0 && pick() % 10 === 0) customers.land(pick())
       else if (question !== undefined) this.rule(question, pick() % 2 === 0)
@@ -242,7 +310,11 @@ export class SimulatedUnit {
         if (this.isLeft) this.handOver()
         else throw new Error('an owner that leaves has nothing under way, and holds records')
       } else if (record !== undefined) this.take(record)
+      else if (deletion !== undefined) this.takeDeletion(deletion)
+      else if (queue !== undefined && queue.wanted > 0) queue.hand(1 + (pick() % 3))
+      else if (lane !== undefined && pick() % 3 > 0) this.owner.pipeline.refill(lane)
       else if (due !== undefined) this.comeDue(due)
+      else if (lane !== undefined) this.owner.pipeline.refill(lane)
       else break
     }
     // These late effects belong to deliveries that ended in the dead letters.
@@ -286,7 +358,15 @@ export class SimulatedUnit {
   }
 
   #lend(id: string, timestampMs: number): HeldRecord & { mayHaveBegun: boolean } {
-    const { owner } = this
+    return this.#lendTo(this.owner, id, timestampMs)
+  }
+
+  #lendTo(
+    owner: Owner,
+    id: string,
+    timestampMs: number,
+    giveBack = (): void => undefined,
+  ): HeldRecord & { mayHaveBegun: boolean } {
     owner.taken.add(id)
     const [topic = '', , offset] = id.split('/')
     return {
@@ -302,11 +382,24 @@ export class SimulatedUnit {
       settle: () => {
         if (!owner.isDead && !owner.isFenced) this.#settled.add(id)
       },
-      giveBack() {},
+      giveBack,
     }
   }
 
-  #write(record: OutboundRecord): void {
+  #write({ owner, record }: Produce): void {
+    if ('queueClass' in record) this.#queue(owner, record)
+    else this.#park(record)
+  }
+
+  #queue(owner: Owner, record: ToQueue): void {
+    // The next owner finds the half of what an earlier owner appends late void, and the others in the queue.
+    if (owner.isFenced && this.queued.length % 2 === 0) return
+    const id = `waiting/0/${this.queued.length}`
+    this.queued.push({ ...record, id })
+    this.seen.add(`queued: ${record.queueClass}`)
+  }
+
+  #park(record: OutboundRecord): void {
     const waitMs = parseWait(record.topic.slice('retry.'.length))
     if (waitMs === undefined) return
     const id = `${record.topic}/0/${this.#parkedEver++}`
@@ -317,13 +410,14 @@ export class SimulatedUnit {
     const user = property?.userId ?? ''
     const value = this.state.get(user) ?? 0
     if (value === Number(property?.since)) return { kind: 'send' }
-    if (!isUncertain) return { kind: 'superseded' }
+    if (!isUncertain) return { kind: value < 0 ? 'suppressed' : 'superseded' }
     const { origin } = sentOf(body)
     return {
       kind: 'send_current',
       messageId: `${user}-${value}`,
       body: bodyOf({ user, value, origin }),
-      since: String(value),
+      // A `delete` is sent in the place of a value, which it doesn't replace.
+      since: value < 0 ? (property?.since ?? '') : String(value),
     }
   }
 
@@ -341,6 +435,9 @@ export class SimulatedUnit {
         state: this.#states.get(id) ?? 'on',
         sources: spaces,
         maxInFlight: this.settings.maxInFlight,
+        ...(this.settings.batch > 1 && {
+          batch: { maxMessages: this.settings.batch, maxBytes: 100_000, maxWaitMs: 0, format: 'ndjson' },
+        }),
       }),
     )
     return {
