@@ -109,6 +109,8 @@ class GroupLagGauge implements Part {
   }
 
   #report(failures: ReadonlyMap<string, unknown>): void {
+    // A stop cuts off a reading that is under way.
+    if (this.#isStopped) return
     const { config, log } = this.#options
     const { groupId } = config.kafka
     const [first] = failures

@@ -148,3 +148,14 @@ test('the lag of the group can not be read', async () => {
   )
   expect((await metrics.groupLag.get()).values).toEqual([])
 })
+
+test('a reading of the lag that is under way at a stop is no trouble', async () => {
+  const { told, log } = openLog()
+  const metrics = createWorkerMetrics({ perDestination: true })
+  const lag = openGroupLag({ kafka, config: configOf(), metrics, log })
+  metrics.groupLag.set({ topic: 'events' }, 1)
+  await lag.stop()
+  const isOver = async (): Promise<boolean> => (await metrics.groupLag.get()).values.length === 0
+  await until('the reading has failed', isOver, { timeoutMs: 120_000 })
+  expect(told).toEqual([])
+})
