@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setImmediate as turn } from 'node:timers/promises'
 import { stringify } from 'yaml'
 import { giveInput } from '../../scripts/give-input.ts'
 import { noteLine, noteOutput } from './emitted-lines.ts'
@@ -26,7 +27,11 @@ export function writeCatalog(catalog: CatalogData): {
 } {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-catalog-'))
   const path = join(folder, 'catalog.yaml')
-  const rewrite = (next: CatalogData): void => writeFileSync(path, stringify(next))
+  const rewrite = (next: CatalogData): void => {
+    // In one step: a process that reads it meanwhile would find faults in a part of it.
+    writeFileSync(`${path}.next`, stringify(next))
+    renameSync(`${path}.next`, path)
+  }
   rewrite(catalog)
   return { path, rewrite, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
@@ -44,18 +49,22 @@ export type SluiceProcess = {
   readonly queryPort: number
   /** The port of the admin API. NaN if the process has no admin API. */
   readonly adminPort: number
+  /** After `startSluice` and `metric`, it has all lines that the process wrote before it answered. */
   log: readonly LogLine[]
   /** The output to standard error so far. */
   readonly stderr: string
   /** Returns the sum of a metric's series whose labels contain `labels`. */
   metric(name: string, labels?: Record<string, string>): Promise<number>
   /**
-   * Sends SIGTERM. Resolves with the exit code, and with the time until the process ended, in milliseconds.
+   * Sends SIGTERM. Resolves as `exited` does, and with the time until the process ended, in milliseconds.
    */
   terminate(): Promise<{ code: number | null; tookMs: number }>
   /** Kills the process with SIGKILL (`kill -9`). */
   kill(): Promise<void>
-  /** Resolves with the exit code when the process ends. Resolves with null if a signal ended it. */
+  /**
+   * Resolves with the exit code when the process has ended, and `log` and `stderr` have all that it said. Resolves
+   * with null if a signal ended it.
+   */
   exited: Promise<number | null>
   readonly isRunning: boolean
 }
@@ -87,8 +96,11 @@ export function environmentOf(variables: Record<string, string>): NodeJS.Process
 /** The end of a process, and its output. `code` is null if a signal ended the process. */
 export type Ended = { code: number | null; stdout: string; stderr: string; tookMs: number }
 
-/** How long a command may run, in milliseconds. A command that runs longer counts as hung and is killed. */
-const hangsAfterMs = 45_000
+/**
+ * How long a command may run, in milliseconds. A command that runs longer counts as hung and is killed. On a busy
+ * machine, a start alone has taken more than 30 s.
+ */
+const hangsAfterMs = 120_000
 
 /**
  * Runs a command of the program (its main file) until it ends, with any exit code. If `isRead` is false,
@@ -162,7 +174,9 @@ export async function startProgram(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   running.add(child)
-  const exited = codeAt('exit', child).finally(() => running.delete(child))
+  const hasExited = codeAt('exit', child).finally(() => running.delete(child))
+  // When the process exits, the end of its output may still be in the pipes.
+  const exited = codeAt('close', child)
   const log: LogLine[] = []
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
@@ -193,6 +207,7 @@ export async function startProgram(
     const address = `http://127.0.0.1:${Number(port)}`
     if (!isUnready)
       await until('it is ready', async () => (await fetch(`${address}/readyz`)).ok, { timeoutMs: readyMs })
+    await turn()
     return { httpPort: port, url: address }
   }
   const { httpPort, url } = await Promise.race([begin(), ended]).catch((error: unknown) => {
@@ -219,7 +234,9 @@ export async function startProgram(
       return stderr
     },
     async metric(name, labels = {}) {
-      return sumMetric(await (await fetch(`${url}/metrics`)).text(), name, labels)
+      const text = await (await fetch(`${url}/metrics`)).text()
+      await turn()
+      return sumMetric(text, name, labels)
     },
     async terminate() {
       const startedMs = performance.now()
@@ -228,7 +245,8 @@ export async function startProgram(
     },
     async kill() {
       child.kill('SIGKILL')
-      await exited
+      // The processes that it has started end later, and hold the pipes until then.
+      await hasExited
     },
     exited,
     get isRunning() {

@@ -21,6 +21,8 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
     SLUICE_STATE_FOLDER: inject('stateFolder'),
     SLUICE_INDEX_FOLDER: `${inject('stateFolder')}/log`,
     SLUICE_INDEX_PORT: '0',
+    // On a busy machine, Kafka has taken longer than the default of 1.5 s.
+    SLUICE_GATEWAY_ACK_TIMEOUT: '20s',
     ...variables,
   })
 }
@@ -30,6 +32,7 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
  * they don't know.
  */
 const ofOtherRoles: ReadonlySet<string> = new Set([
+  'SLUICE_GATEWAY_ACK_TIMEOUT',
   'SLUICE_ADMIN_PORT',
   'SLUICE_INDEX_FOLDER',
   'SLUICE_INDEX_PORT',
