@@ -108,7 +108,7 @@ test('a step down goes to the next row, and a link of what was found leads into 
   )
   for (const row of [0, 1]) {
     await page.keyboard.press('j')
-    expect(await rows.nth(row).locator(':focus').count()).toBe(1)
+    await until('the row has the focus', async () => (await rows.nth(row).locator(':focus').count()) === 1)
   }
   await expectNoFault('the results')
 })

@@ -21,6 +21,8 @@ import { type LogScene, setLogScene } from './log-scene.ts'
 import { newIds } from './scene.ts'
 
 const userKey = 'a key of more than sixteen characters'
+/** The number of an order. It is so long that no time or id has it by chance. */
+const order = 471_100_815_000
 
 let scene: LogScene
 
@@ -120,7 +122,7 @@ describe('where a field of messages is indexed', () => {
     await scene.start('worker')
     const index = await scene.start('log serve')
     const [first = '', second = '', other = ''] = ids
-    const sent = [orderText(first, 4711), orderText(second, 4711), orderText(other, 4712)]
+    const sent = [orderText(first, order), orderText(second, order), orderText(other, order + 1)]
     await produce(
       `${scene.prefix}events`,
       sent.map((value) => ({ key: 'u1', value, headers: { 'source-id': 'shop' } })),
@@ -129,8 +131,8 @@ describe('where a field of messages is indexed', () => {
   })
   afterAll(() => scene.end())
 
-  test('find says where order 4711 is: what became of each of its messages', async () => {
-    const { code, stdout } = await log(['find', '4711'])
+  test('find says where an order is: what became of each of its messages', async () => {
+    const { code, stdout } = await log(['find', String(order)])
     expect(code).toBe(0)
     const heads = stdout.split('\n').filter((line) => line.startsWith('Message '))
     expect(heads).toEqual(ids.slice(0, 2).map((id) => `Message ${id}: track of source shop`))
@@ -139,17 +141,24 @@ describe('where a field of messages is indexed', () => {
   })
 
   test('search finds by the value, and neither the value nor its field is in the index', async () => {
-    const { code, stdout } = await log(['search', '--value', '4712', '--destination', 'bad', '--json'])
+    const { code, stdout } = await log([
+      'search',
+      '--value',
+      String(order + 1),
+      '--destination',
+      'bad',
+      '--json',
+    ])
     const found = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).messageId]))
     expect([code, new Set(found)]).toEqual([0, new Set([ids[2]])])
-    expect((await log(['search', '--value', '4713'])).code).toBe(3)
+    expect((await log(['search', '--value', String(order + 2)])).code).toBe(3)
     const files = readdirSync(scene.folder, { recursive: true, withFileTypes: true }).filter((file) =>
       file.isFile(),
     )
     expect(files.length).toBeGreaterThan(0)
     for (const file of files) {
       const bytes = readFileSync(join(file.parentPath, file.name))
-      expect([file.name, bytes.includes('4711'), bytes.includes('orderId')]).toEqual([
+      expect([file.name, bytes.includes(String(order)), bytes.includes('orderId')]).toEqual([
         file.name,
         false,
         false,
@@ -159,9 +168,9 @@ describe('where a field of messages is indexed', () => {
 
   test('without the key, a search says what to set, and find finds no value', async () => {
     const variables = { SLUICE_ATTEMPTS_USER_KEY: '', SLUICE_ATTEMPTS_INDEX: '' }
-    const { code, stderr } = await log(['search', '--value', '4711'], variables)
+    const { code, stderr } = await log(['search', '--value', String(order)], variables)
     expect([code, stderr]).toEqual([1, expect.stringContaining('SLUICE_ATTEMPTS_USER_KEY')])
-    expect((await log(['find', '4711'], variables)).code).toBe(3)
+    expect((await log(['find', String(order)], variables)).code).toBe(3)
   })
 })
 

@@ -51,6 +51,8 @@ function portOf(server: Server): number {
 
 /** The number of starts of which one has to end in time. Other tests may use all CPUs during some of them. */
 const mostStarts = 3
+/** How many times as long as the load of a role the rest of its start may take on a busy machine. */
+const mostLoads = 2
 
 /**
  * Starts a role that must fail to start. Checks that it ended as it should, and returns its standard error.
@@ -72,6 +74,9 @@ async function failingStart(
     expectOneError(ended, lines)
     tookMs.push(ended.tookMs)
     if (ended.tookMs < limitMs) return ended.stderr
+    // On a busy machine, the rest of a start takes longer too, but not many times as long as the load of the role.
+    const busyMs = mostLoads * (await loadingTimeOf(args))
+    if (ended.tookMs < limitMs + busyMs) return ended.stderr
     expect(tookMs.length, `starts took ${tookMs.join(', ')} ms; the limit is ${limitMs}`).toBeLessThan(
       mostStarts,
     )
@@ -171,17 +176,21 @@ test.each(['config', 'topics list', '--help', 'worker --help'])(
 
 test('a process that is killed while the others start ends all of them, with the reason', async () => {
   const mark = `start-${randomPrefix()}`
-  const ending = runToEnd(['worker', '--processes', '3', '--kafka-client-id', mark], scene.variables)
+  // The second one is held up, so that it hasn't started when it is killed.
+  const hold = `if (process.argv.join(' ').includes('--process-number 2')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000)`
+  const ending = runToEnd(['worker', '--processes', '3', '--kafka-client-id', mark], {
+    ...scene.variables,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hold)}`,
+  })
   const { pid } = await until('the second one is about to start', () =>
     processesWith(mark).find(({ command }) => command.includes('--process-number 2')),
   )
   process.kill(pid, 'SIGKILL')
-  const { code, stdout, tookMs } = await ending
+  const { code, stdout } = await ending
+  // Processes that waited for the killed one would wait for good, and would be killed, without a code.
   expect(code).toBe(1)
   expect(stdout).toContain(`process 2 (pid ${pid}) was killed by SIGKILL`)
   expect(stdout).not.toContain('worker started')
-  // A process that waited for the killed one would wait for good.
-  expect(tookMs).toBeLessThan(4 * endedWithinMs)
   expect(processesWith(mark)).toEqual([])
   expect(await membersOfGroup()).toBe(0)
 })

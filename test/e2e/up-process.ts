@@ -56,7 +56,8 @@ export async function startUp(
       if (child.exitCode !== null) throw new Error(`it exited with ${child.exitCode}:\n${said}`)
       return said.includes('Ctrl-C stops it.') ? /^ {2}Kafka +(\S+) +data in/m.exec(said)?.[1] : undefined
     },
-    { timeoutMs: 90_000 },
+    // A busy machine takes long to start Java.
+    { timeoutMs: 180_000 },
   )
   return {
     get said() {

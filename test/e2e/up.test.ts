@@ -227,7 +227,8 @@ async function failedUp(catalog: string, variables: Record<string, string> = {})
   })
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  const code = await new Promise((done) => child.once('exit', done))
+  // When the process exits, the end of what it says may still be in the pipe.
+  const code = await new Promise((done) => child.once('close', done))
   expect(code).toBe(1)
   expect(processesWith(other)).toEqual([])
   rmSync(other, { recursive: true, force: true, maxRetries: 3 })
