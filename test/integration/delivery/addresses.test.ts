@@ -47,7 +47,7 @@ afterAll(async () => {
 function sender(allowed: readonly string[] = [], poolIdleMs = 50): Sender {
   const resolver = createResolver({ servers: [dns.address], now: () => nowMs })
   const policy = createAddressPolicy(allowed)
-  const made = createSender({ policy, resolver, timeoutMs: 2_000, poolIdleMs })
+  const made = createSender({ policy, resolver, timeoutMs: 30_000, poolIdleMs })
   ended.push(async () => {
     await made.close()
     resolver.close()

@@ -26,10 +26,13 @@ afterEach(async () => {
   for (const end of ended.splice(0).toReversed()) await end()
 })
 
-function sender(): Sender {
+/** The deadline where a test waits for it, in milliseconds. */
+const shortMs = 400
+
+function sender(timeoutMs = 30_000): Sender {
   const made = createSender({
     policy: createAddressPolicy(['127.0.0.1']),
-    timeoutMs: 400,
+    timeoutMs,
     poolIdleMs: 4_000,
   })
   ended.push(() => made.close())
@@ -76,7 +79,7 @@ test.each([200, 404, 429, 503])('a request that is answered %i has its answer', 
 
 test('a request that a server takes and never answers may have arrived', async () => {
   const origin = await receiver(neverAnswer)
-  expect(await post(sender(), targetAt(origin))).toEqual({
+  expect(await post(sender(shortMs), targetAt(origin))).toEqual({
     outcome: { kind: 'timeout' },
     mayHaveArrived: true,
   })
@@ -111,7 +114,7 @@ test('a request that nobody listens for has not arrived', async () => {
 
 test('a request that waits for a TLS connection until its time is up has not arrived', async () => {
   const origin = (await rawReceiver({})).replace('http:', 'https:')
-  expect(await post(sender(), targetAt(origin))).toEqual({
+  expect(await post(sender(shortMs), targetAt(origin))).toEqual({
     outcome: { kind: 'timeout' },
     mayHaveArrived: false,
   })

@@ -61,7 +61,7 @@ beforeAll(async () => {
     to('partial', { batch: { maxMessages: 6, maxWait: '5s' } }),
     to('picky', { batch: { maxMessages: 8, maxWait: '5s' } }),
     to('large', { batch: { maxBytes: 4_096, maxWait: '100ms' } }),
-    to('failing', { batch: { maxMessages: 5, maxWait: '500ms' } }),
+    to('failing', { batch: { maxMessages: 5, maxWait: '5s' } }),
     to('slow', { batch: { maxMessages: 10, maxWait: '100ms' } }),
     to('paused', { state: 'paused', batch: { maxMessages: 50, maxWait: '5s' } }),
   ]

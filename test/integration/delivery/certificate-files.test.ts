@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { type Server } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,10 +49,16 @@ function identityOf(subject: string): Identity {
   return authority.issue({ names: [subject] })
 }
 
+/** Replaces a file in one step: a worker that read a part of it would tell another fault. */
+function replaceFile(name: string, content: string): void {
+  writeFileSync(join(folder, '.next'), content)
+  renameSync(join(folder, '.next'), join(folder, name))
+}
+
 /** Writes one file, or both. */
 function write({ cert, key }: Partial<Identity>): void {
-  if (cert !== undefined) writeFileSync(join(folder, 'CATALOG_CERTIFICATE'), cert)
-  if (key !== undefined) writeFileSync(join(folder, 'CATALOG_KEY'), key)
+  if (cert !== undefined) replaceFile('CATALOG_CERTIFICATE', cert)
+  if (key !== undefined) replaceFile('CATALOG_KEY', key)
 }
 
 let sent = 0

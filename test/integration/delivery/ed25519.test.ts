@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { newSigningKey, publicKeysOf, keySetOf } from '../../../src/catalog/features/signing-keys.ts'
-import { answer, portOf, startReceiver } from '../../support/receiver.ts'
+import { freePorts } from '../../../src/development/free-ports.ts'
+import { answer, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd, writeCatalog } from '../../support/worker-process.ts'
 
@@ -16,21 +16,13 @@ afterEach(async () => {
 
 /** Starts the example. Returns its URL once it listens. */
 async function example(env: Record<string, string>): Promise<string> {
-  const port = await freePort()
+  const [port = 0] = await freePorts(1)
   const file = fileURLToPath(new URL('../../../examples/node/receive-ed25519.mjs', import.meta.url))
   const child = spawn(process.execPath, [file], { env: { ...env, PORT: String(port) }, stdio: 'ignore' })
   ended.push(() => child.kill())
   const url = `http://127.0.0.1:${port}/`
   await until('it listens', async () => (await fetch(url)).status === 401)
   return url
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const port = portOf(server)
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 async function statusOf(url: string, ed25519: readonly string[]): Promise<number> {

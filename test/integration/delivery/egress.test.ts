@@ -28,12 +28,14 @@ async function started<T extends { stop(): Promise<void> }>(starting: Promise<T>
 type Taken = { host: string; kind: string; wasSent: boolean; address: string | undefined }
 
 /** Starts a sender that tells `taken` what the judgement about the network hears. */
-async function startSending({ proxyPort }: { proxyPort?: number } = {}) {
+async function startSending({
+  proxyPort,
+  timeoutMs = 30_000,
+}: { proxyPort?: number; timeoutMs?: number } = {}) {
   const dns = await started(
     startDnsServer((question): DnsReply => zone({ 'shop.test': ['127.0.0.1'] })(question)),
   )
   const resolver = createResolver({ servers: [dns.address] })
-  const timeoutMs = 700
   const proxy =
     proxyPort === undefined
       ? undefined
@@ -84,7 +86,7 @@ test('an answer names the address that gave it, and a failure to connect was not
 test('a request that got no answer on a connection that was made was sent', async () => {
   const silent = await started(startReceiver(neverAnswer))
   const closing = await started(startRawReceiver({ data: (socket) => socket.destroy() }))
-  const { by, taken } = await startSending()
+  const { by, taken } = await startSending({ timeoutMs: 700 })
   await post(by, targetOf(silent.origin))
   await post(by, targetOf(closing.origin))
   expect(taken).toMatchObject([
@@ -95,7 +97,7 @@ test('a request that got no answer on a connection that was made was sent', asyn
 
 test('a server that ends no handshake of TLS was sent nothing', async () => {
   const mute = await started(startRawReceiver())
-  const { by, taken } = await startSending()
+  const { by, taken } = await startSending({ timeoutMs: 700 })
   await post(by, targetOf(mute.origin.replace('http:', 'https:')))
   expect(taken).toMatchObject([{ kind: 'timeout', wasSent: false }])
 })
@@ -122,7 +124,7 @@ test('25 ports of one machine that close at once make nobody doubt the network',
   const egress = new EgressHealth((isSuspect) => changes.push(isSuspect))
   const by = createSender({
     policy: createAddressPolicy(['127.0.0.0/8']),
-    timeoutMs: 700,
+    timeoutMs: 30_000,
     poolIdleMs: 2_000,
     egress,
   })

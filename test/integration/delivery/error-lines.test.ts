@@ -25,10 +25,10 @@ beforeAll(async () => {
     })),
     variables: {
       SLUICE_LOG_ATTEMPTS: 'false',
-      SLUICE_DELIVERY_TIMEOUT: '2s',
+      SLUICE_DELIVERY_TIMEOUT: '5s',
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
-      SLUICE_RETRY_LIMIT: '3500ms',
+      SLUICE_RETRY_LIMIT: '7500ms',
     },
   })
   for (const id of Object.keys(urls)) await sluice.send(id, messages)
@@ -71,7 +71,7 @@ function nearest(lines: readonly LogLine[]): number {
 describe('a worker that logs no attempts', () => {
   test('logs a timeout as a timeout error', () => {
     expect(errorsOf('silent')[0]).toMatchObject({
-      msg: 'timeout: no response within 2000 ms',
+      msg: 'timeout: no response within 5000 ms',
       hook: 'main',
       messageId: expect.stringMatching(/^m\d+$/),
       attempt: 1,

@@ -85,7 +85,7 @@ const maxOpen = 15
 async function begin(scheme: Scheme): Promise<void> {
   server = new Gathering(scheme)
   const policy = createAddressPolicy(['127.0.0.1'])
-  const connect = createConnector({ policy, resolver: createResolver(), timeoutMs: 1_000 })
+  const connect = createConnector({ policy, resolver: createResolver(), timeoutMs: 30_000 })
   closedOverLimit = 0
   open = new OpenConnections({ maxIdle, maxOpen, onClosed: () => closedOverLimit++ })
   const shared = { turnEnd: new TurnEnd(), open, egress: { take: () => undefined } }

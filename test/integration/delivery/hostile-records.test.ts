@@ -214,7 +214,10 @@ describe(`of ${hostileRecords.length} hostile records`, () => {
 
   test('each is one or the other, once', async () => {
     expect(letters).toHaveLength(deadRows.length)
-    expect(await sluice.worker.metric('sluice_dead_letters_total')).toBe(deadRows.length)
+    await until(
+      'all are counted',
+      async () => (await sluice.worker.metric('sluice_dead_letters_total')) === deadRows.length,
+    )
     const arrived = server.requestsTo('/up')
     expect(arrived).toHaveLength(deliveredRows.length + goodIds.length)
     expect(await sluice.worker.metric('sluice_dead_letters_total', { reason: 'internal_error' })).toBe(0)

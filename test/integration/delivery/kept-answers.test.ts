@@ -6,7 +6,9 @@ import { createSender, type Exchange, type Sender } from '../../../src/delivery/
 import { answer, isWholeRequest, startRawReceiver, startReceiver } from '../../support/receiver.ts'
 
 const keptAnswerBytes = 100
-const settings = { timeoutMs: 400, poolIdleMs: 300, keptAnswerBytes }
+const settings = { poolIdleMs: 300, keptAnswerBytes }
+/** The deadline where a test waits for it, in milliseconds. */
+const shortMs = 2_000
 const ended: (() => Promise<void>)[] = []
 
 afterEach(async () => {
@@ -46,8 +48,8 @@ const textOf = (outcome: Outcome | undefined): string | undefined =>
 
 const policy = createAddressPolicy(['127.0.0.1'])
 
-function sender(): Sender {
-  const made = createSender({ policy, ...settings })
+function sender(timeoutMs = 30_000): Sender {
+  const made = createSender({ policy, timeoutMs, ...settings })
   ended.push(() => made.close())
   return made
 }
@@ -89,7 +91,7 @@ describe('a failed answer', () => {
         else response.write('[200, ')
       }),
     )
-    const by = sender()
+    const by = sender(shortMs)
     const reads = readsStatuses
     expect(await outcomeOf(by, server.origin, { reads })).toEqual({ kind: 'answer', status: 207 })
     const unfinished = await outcomeOf(by, server.origin, { reads })
@@ -124,7 +126,7 @@ describe('a failed answer', () => {
         },
       }),
     )
-    const outcome = await outcomeOf(sender(), server.origin)
+    const outcome = await outcomeOf(sender(shortMs), server.origin)
     expect(outcome).toMatchObject({ kind: 'answer', status: 500 })
     expect(textOf(outcome)).toBe('the token [redacted]')
   })

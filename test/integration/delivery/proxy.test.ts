@@ -1,5 +1,6 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { freePorts } from '../../../src/development/free-ports.ts'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { type ConnectOutcome, createProxy, type ProxyOptions } from '../../../src/delivery/connect/proxy.ts'
@@ -20,7 +21,8 @@ import { type Deployment, deploy } from './deployment.ts'
 
 /** Tests of a proxy that resolves the names of hooks. Sluice itself resolves only the name of the proxy. */
 
-const timeoutMs = 1_000
+/** The deadline where a test waits for it, in milliseconds. */
+const shortMs = 1_000
 const ended: (() => Promise<void>)[] = []
 const authority = createAuthority('An authority behind the proxy')
 let dns: DnsServer
@@ -62,7 +64,7 @@ type Sending = {
 
 function sendThrough(
   url: string,
-  { allowed = [], ...rest }: Partial<ProxyOptions> & { allowed?: string[] } = {},
+  { allowed = [], timeoutMs = 30_000, ...rest }: Partial<ProxyOptions> & { allowed?: string[] } = {},
 ): Sending {
   const resolver = createResolver({ servers: [dns.address] })
   const connects: ConnectOutcome[] = []
@@ -196,7 +198,7 @@ describe('a tunnel', () => {
   test('to a hook that does not answer is a timeout', async () => {
     const server = await hookBehind(() => undefined)
     const proxy = await proxyThat(() => ({ port: server.port }))
-    const { by } = sendThrough(`http://127.0.0.1:${proxy.port}`)
+    const { by } = sendThrough(`http://127.0.0.1:${proxy.port}`, { timeoutMs: shortMs })
     expect(await post(by, target('http://hooks.test'))).toEqual({ kind: 'timeout' })
   })
 })
@@ -264,7 +266,10 @@ describe('a fault of the proxy', () => {
     const proxy = await proxyThat(({ authority: asked }) =>
       asked === 'hooks.test:80' ? reply : { status: 502 },
     )
-    const { by } = sendThrough(`http://127.0.0.1:${proxy.port}`)
+    const { by } = sendThrough(
+      `http://127.0.0.1:${proxy.port}`,
+      reply === 'silence' ? { timeoutMs: shortMs } : {},
+    )
     const to = target('http://hooks.test')
     for (let i = 1; i <= 2; i++) {
       expect(await post(by, to)).toEqual(outcome)
@@ -325,7 +330,7 @@ describe('a target that the proxy can not reach', () => {
     const proxy = await proxyThat(({ authority: asked }) =>
       asked === 'hooks.test:80' ? 'silence' : { port: server.port },
     )
-    const { by } = sendThrough(`http://127.0.0.1:${proxy.port}`)
+    const { by } = sendThrough(`http://127.0.0.1:${proxy.port}`, { timeoutMs: 5_000 })
     const silent = post(by, target('http://hooks.test'))
     await until('it is asked for', () => proxy.requests.length === 1)
     expect(await post(by, target('http://other.test'))).toEqual(ok)
@@ -335,9 +340,7 @@ describe('a target that the proxy can not reach', () => {
 
 describe('a proxy that is down', () => {
   test('is said to be once, and to be up again once it is; no customer is asked for meanwhile', async () => {
-    const first = await startConnectProxy(() => ({ status: 502 }))
-    const { port } = first
-    await first.stop()
+    const [port = 0] = await freePorts(1)
     const { by, downs } = sendThrough(`http://127.0.0.1:${port}`)
     const all = await Promise.all(
       Array.from({ length: 20 }, (_, index) => post(by, target(`http://hook${index}.test`))),
@@ -369,14 +372,12 @@ describe('a proxy that is down', () => {
 describe('a worker with a proxy', () => {
   const password = 'hunter2-of-the-proxy'
   let hook: Receiver
-  let port: number
+  let port = 0
   let sluice: Deployment
 
   beforeAll(async () => {
     hook = await startReceiver(answer(204))
-    const reserved = await startConnectProxy(() => 'close')
-    port = reserved.port
-    await reserved.stop()
+    ;[port = 0] = await freePorts(1)
     sluice = await deploy({
       destinations: ['crm', 'unlucky'].map((id) => ({
         id,
@@ -435,7 +436,11 @@ describe('a worker with a proxy', () => {
       attempts: '0',
       'last-outcome': 'proxy CONNECT_503',
     })
-    expect(await sluice.worker.metric('sluice_parked_total', { reason: 'proxy' })).toBe(1)
+    // Readers may see a record before its writer knows that it is written.
+    await until(
+      'it is counted',
+      async () => (await sluice.worker.metric('sluice_parked_total', { reason: 'proxy' })) === 1,
+    )
     expect(await sluice.worker.metric('sluice_proxy_connects_total', { outcome: 'fault' })).toBe(1)
     expect(await sluice.worker.metric('sluice_attempts_total', { outcome: 'proxy' })).toBe(0)
   })

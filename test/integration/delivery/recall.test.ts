@@ -13,8 +13,12 @@ let server: Receiver
 let sluice: Deployment
 let isRepaired = false
 let isUp = false
-/** How long the hook takes that a second worker joins for, in milliseconds. */
+/**
+ * How long the hooks take in the middle of whose recall a worker joins or restarts, in milliseconds: so long that the
+ * recall isn't over before, on a busy machine too.
+ */
 let joinedMs = 1_500
+let slowMs = 1_000
 /** How many messages the flapping hook accepts before it is down again. */
 let taken = 0
 /** The ids of the messages that the flapping hook has accepted. */
@@ -47,11 +51,12 @@ beforeAll(async () => {
       answer(isTaken ? 200 : 500)(request, response, nth)
     },
   })
-  catalog = ['repaired', 'other', 'single', 'slow', 'resumed', 'dead', 'flaps'].map((id) => to(id))
-  catalog.push(to('edited', '/wrong'), to('joined', '/joined', { maxInFlight: 5 }))
+  catalog = ['repaired', 'other', 'single', 'resumed', 'dead', 'flaps'].map((id) => to(id))
+  catalog.push(to('edited', '/wrong'), to('joined', '/joined', { maxInFlight: 2 }))
+  catalog.push(to('slow', '/slow', { maxInFlight: 5 }))
   sluice = await deploy({
     destinations: catalog,
-    variables: { SLUICE_RETRY_LADDER: '10m', SLUICE_RETRY_THEN: '10m', SLUICE_DELIVERY_TIMEOUT: '2s' },
+    variables: { SLUICE_RETRY_LADDER: '10m', SLUICE_RETRY_THEN: '10m', SLUICE_DELIVERY_TIMEOUT: '20s' },
   })
 })
 
@@ -60,9 +65,9 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** Answers after 300 ms once the endpoints are repaired, and fails at once before. */
+/** Answers after a while once the endpoints are repaired, and fails at once before. */
 const slowly: Script = (request, response, nth) =>
-  void setTimeout(() => answer(isRepaired ? 200 : 500)(request, response, nth), isRepaired ? 300 : 0)
+  void setTimeout(() => answer(isRepaired ? 200 : 500)(request, response, nth), isRepaired ? slowMs : 0)
 
 function to(id: string, path = `/${id}`, rest: Partial<DestinationEntry> = {}): DestinationEntry {
   return { id, sources: [id], hooks: [{ id: 'main', url: server.origin + path }], ...rest }
@@ -139,6 +144,7 @@ test('a planned restart in the middle of a recall goes on with it, and repeats n
   await until('some came', () => server.requestsTo('/slow').length >= before + 10)
   await sluice.worker.terminate()
   expect(server.requestsTo('/slow').length).toBeLessThan(before + count)
+  slowMs = 50
   await sluice.restart()
   await until('all came', () => server.requestsTo('/slow').length >= before + count)
   expect(tally('/slow', before)).toEqual(eachOnce)
@@ -150,7 +156,7 @@ test('a worker that joins in the middle of a recall goes on with it in its parti
   const before = await parked('joined')
   isRepaired = true
   await retryNow('joined')
-  await until('some came', () => server.requestsTo('/joined').length >= before + 10)
+  await until('some came', () => server.requestsTo('/joined').length >= before + 4)
   // The recall must not be over before the second worker has its partitions.
   const second = await startSluice(sluice.settings)
   joinedMs = 100

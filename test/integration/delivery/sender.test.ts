@@ -27,6 +27,8 @@ import { until } from '../../support/until.ts'
 
 const timeoutMs = 400
 const poolIdleMs = 300
+/** Where a test isn't about these times, no moment in which the machine stands still takes as long. */
+const long = { deadlineMs: 30_000, idleMs: 30_000 }
 const ended: (() => Promise<void>)[] = []
 
 afterEach(async () => {
@@ -76,11 +78,19 @@ async function exchange(by: Sender, to: Target): Promise<Posted> {
   return posted
 }
 
-function sender(allowed: readonly string[] = ['127.0.0.1'], deadlineMs = timeoutMs): Sender {
+function sender(
+  allowed: readonly string[] = ['127.0.0.1'],
+  { deadlineMs = long.deadlineMs, idleMs = long.idleMs } = {},
+): Sender {
   const policy = createAddressPolicy(allowed)
-  const made = createSender({ policy, timeoutMs: deadlineMs, poolIdleMs })
+  const made = createSender({ policy, timeoutMs: deadlineMs, poolIdleMs: idleMs })
   ended.push(() => made.close())
   return made
+}
+
+/** Returns a sender whose deadline a test can wait for. */
+function hasty(): Sender {
+  return sender(undefined, { deadlineMs: timeoutMs })
 }
 
 describe('a connection', () => {
@@ -100,7 +110,7 @@ describe('a connection', () => {
       if (socket !== null) open.add(socket.once('close', () => open.delete(socket)))
       answer(200)(request, response, nth)
     })
-    const by = sender()
+    const by = sender(undefined, { idleMs: poolIdleMs })
     const to = target(server.origin)
     await exchange(by, to)
     expect(open.size).toBe(1)
@@ -111,7 +121,7 @@ describe('a connection', () => {
 
   test('is closed at once when the sender is', async () => {
     const server = await receiver(neverAnswer)
-    const by = sender(['127.0.0.1'], 60_000)
+    const by = sender()
     const posted = post(by, target(server.origin))
     await until('the request is under way', () => server.requests.length === 1)
     await by.close()
@@ -137,7 +147,7 @@ describe('the deadline', () => {
   test('ends a request without an answer, and frees its slot', async () => {
     const server = await receiver(neverAnswer)
     const startedMs = performance.now()
-    const { outcomes, releases } = await exchange(sender(), target(server.origin))
+    const { outcomes, releases } = await exchange(hasty(), target(server.origin))
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(timeoutMs)
     expect({ outcomes, releases }).toEqual({ outcomes: [{ kind: 'timeout' }], releases: 1 })
   })
@@ -145,14 +155,14 @@ describe('the deadline', () => {
   test('is not counted again: an answer that comes after it is not heard', async () => {
     const held: ServerResponse[] = []
     const server = await receiver((_request, response) => void held.push(response))
-    const posted = await exchange(sender(), target(server.origin))
+    const posted = await exchange(hasty(), target(server.origin))
     held[0]?.writeHead(200).end()
     expect(posted.outcomes).toEqual([{ kind: 'timeout' }])
   })
 
   test('covers the TLS handshake', async () => {
     const server = await rawReceiver({})
-    const posted = post(sender(), target(server.origin.replace('http:', 'https:')))
+    const posted = post(hasty(), target(server.origin.replace('http:', 'https:')))
     expect(await posted.outcome).toEqual({ kind: 'timeout' })
     await posted.released
     expect(posted).toMatchObject({ outcomes: [{ kind: 'timeout' }], releases: 1 })
@@ -160,7 +170,7 @@ describe('the deadline', () => {
 
   test('ends a body that never ends, after the answer has counted', async () => {
     const server = await receiver((_request, response) => void response.writeHead(200).write('<'))
-    const posted = post(sender(), target(server.origin))
+    const posted = post(sender(undefined, { deadlineMs: 3_000 }), target(server.origin))
     expect(await posted.outcome).toEqual({ kind: 'answer', status: 200 })
     expect(posted.releases).toBe(0)
     await posted.released
@@ -198,7 +208,7 @@ describe('the pool goes on after', () => {
 
   test.each(breaks)('%s, as often as it happens: no slot is lost', async (_name, script) => {
     const server = await rawReceiver(script)
-    const by = sender()
+    const by = hasty()
     const to = target(server.origin)
     for (let i = 0; i < 4; i++) {
       const both = await Promise.all([exchange(by, to), exchange(by, to)])

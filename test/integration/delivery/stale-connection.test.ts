@@ -21,7 +21,9 @@ import { soonest } from '../../support/soonest.ts'
 
 /** Tests of a kept connection that the server closes while the next request is on its way. */
 
+/** The deadline where a test waits for it, in milliseconds. */
 const timeoutMs = 1_000
+const longMs = 30_000
 const good: Outcome = { kind: 'answer', status: goodStatus }
 const authority = createAuthority('Sluice test authority')
 const identity = authority.issue({ names: ['127.0.0.1'] })
@@ -33,8 +35,9 @@ afterEach(async () => {
   for (const end of ended.splice(0).toReversed()) await end()
 })
 
-function sender(): Sender {
-  const made = createSender({ policy: createAddressPolicy(['127.0.0.1']), timeoutMs, poolIdleMs: 4_000 })
+function sender(deadlineMs = longMs): Sender {
+  const policy = createAddressPolicy(['127.0.0.1'])
+  const made = createSender({ policy, timeoutMs: deadlineMs, poolIdleMs: 10_000 })
   ended.push(() => made.close())
   return made
 }
@@ -82,8 +85,8 @@ function onReuse(hostile: (socket: Socket) => void): Behaviour {
 }
 
 /** Posts once to open a connection. Then posts again over this connection, and returns the second result. */
-async function postByKept(server: HostileReceiver): Promise<Posted> {
-  const by = sender()
+async function postByKept(server: HostileReceiver, deadlineMs = longMs): Promise<Posted> {
+  const by = sender(deadlineMs)
   const to = target(server.origin)
   expect(await post(by, to, 'first')).toMatchObject({ outcomes: [good], releases: 1 })
   return post(by, to, 'second')
@@ -159,7 +162,7 @@ describe('a request that a kept connection lost, before a byte of an answer came
           else held.push(socket)
         },
       })
-      const posted = await postByKept(server)
+      const posted = await postByKept(server, timeoutMs)
       expect(posted).toMatchObject({ outcomes: [{ kind: 'timeout' }], releases: 1 })
       expect(posted.answeredMs).toBeGreaterThanOrEqual(timeoutMs)
       expect(held).toHaveLength(1)
@@ -241,7 +244,10 @@ describe('a request is made only once', () => {
 
   test('when the kept connection is silent until the deadline', async () => {
     const server = await receiver(onReuse(() => {}))
-    expect(await postByKept(server)).toMatchObject({ outcomes: [{ kind: 'timeout' }], releases: 1 })
+    expect(await postByKept(server, timeoutMs)).toMatchObject({
+      outcomes: [{ kind: 'timeout' }],
+      releases: 1,
+    })
     expect(server.requests).toEqual(['first', 'second'])
   })
 

@@ -82,9 +82,9 @@ beforeAll(async () => {
     '/decoding': asking(true),
     '/literal': asking(false),
     '/unsaid': giving(3_600_000, {}),
-    '/jwt': giving(4_000, {}, jwtOf(4)),
-    '/brief': giving(3_000, { expires_in: 3 }),
-    '/shorter': giving(4_000, { expires_in: 3_600 }),
+    '/jwt': giving(8_000, {}, jwtOf(8)),
+    '/brief': giving(6_000, { expires_in: 6 }),
+    '/shorter': giving(8_000, { expires_in: 3_600 }),
     '/forbidding': giving(3_600_000, { expires_in: 3_600 }),
     '/storming': giving(3_600_000, { expires_in: 3_600 }),
   })
@@ -145,7 +145,7 @@ async function flow(id: string, forMs: number): Promise<number> {
       }
       return accepted.get(`/${id}`)?.length === ids.length
     },
-    { timeoutMs: forMs + 30_000 },
+    { timeoutMs: forMs + 60_000 },
   )
   expect(accepted.get(`/${id}`)?.toSorted()).toEqual(ids.toSorted())
   return ids.length
@@ -169,15 +169,18 @@ test('for one that does not decode them, messages wait until the login says clie
 describe('while messages flow,', () => {
   /** The numbers of messages. */
   let counts: Record<'unsaid' | 'brief' | 'jwt' | 'shorter', number>
+  let tookS = 0
 
   beforeAll(async () => {
+    const startedMs = performance.now()
     const [unsaid, brief, jwt, shorter] = await Promise.all([
       flow('unsaid', 2_000),
-      flow('brief', 6_000),
-      flow('jwt', 6_000),
-      flow('shorter', 6_000),
+      flow('brief', 12_000),
+      flow('jwt', 12_000),
+      flow('shorter', 12_000),
     ])
     counts = { unsaid, brief, jwt, shorter }
+    tookS = (performance.now() - startedMs) / 1_000
   })
 
   test('a token without a lifetime is not asked for again and again', () => {
@@ -187,7 +190,7 @@ describe('while messages flow,', () => {
 
   test.each(['brief', 'jwt'] as const)('a token is replaced before it ends (%s)', (id) => {
     expect(tokens.requestsTo(`/${id}`).length).toBeGreaterThan(1)
-    expect(tokens.requestsTo(`/${id}`).length).toBeLessThan(12)
+    expect(tokens.requestsTo(`/${id}`).length).toBeLessThan(tookS)
     // On a busy machine, a request may take longer than a token has left.
     expect(hooks.requestsTo(`/${id}`).length).toBeLessThanOrEqual(1.2 * counts[id])
   })
@@ -205,7 +208,8 @@ test('a second token that lacks a right is a refusal, and asks for no third one'
   await send('forbidding', ['forbidding-0'])
   const letters = await until('it is a dead letter', async () => {
     const all = await sluice.read('dead-letters')
-    return all.length > 0 ? all : undefined
+    const own = all.filter(({ headers }) => headers['destination-id'] === 'forbidding')
+    return own.length > 0 ? own : undefined
   })
   expect(letters.map(({ headers }) => [headers['message-id'], headers['reason']])).toEqual([
     ['forbidding-0', 'failed_for_good'],

@@ -157,7 +157,8 @@ test('tokens that end in flight or are revoked are replaced, and nothing is lost
 
 test('a lifetime that is shorter than the endpoint says costs no message', async () => {
   const { server, hook, login, post } = await scene()
-  server.lifeMs = 300
+  // Longer than a moment in which the machine stands still: no second token in a row may have ended.
+  server.lifeMs = 3_000
   await login.wait()
   let sent = 0
   await until('tokens have ended', async () => {
@@ -199,7 +200,8 @@ describe('a token endpoint that gives no token', () => {
       'connection',
     ],
   ] as const)('because it %s is told as such, and nothing is sent', async (_, script, problem) => {
-    const { server, hook, login, post } = await scene({ sending: { timeoutMs: 300 } })
+    const timeoutMs = script === neverAnswer ? 300 : 30_000
+    const { server, hook, login, post } = await scene({ sending: { timeoutMs } })
     server.instead = script
     expect(await login.wait()).toBeUndefined()
     expect(login.state()).toBe('failing')
