@@ -567,11 +567,12 @@ test('it is not ready within seconds when one of its topics is gone, and again w
   const topic = `${own.prefix}replay-jobs`
   await until('it is ready', isReady)
   await withAdmin(otherProgram(), (kafka) => kafka.deleteTopics({ topics: [topic] }))
-  await until('it is not ready', async () => !(await isReady()))
-  const told = await (await fetch(`http://127.0.0.1:${other.httpPort}/readyz`)).text()
-  expect(told).toContain(`${topic} does not exist any more`)
+  await until('it is not ready, and says why', async () => {
+    const probed = await fetch(`http://127.0.0.1:${other.httpPort}/readyz`)
+    return probed.status === 503 && (await probed.text()).includes(`${topic} does not exist any more`)
+  })
   await applyTopics(own.variables)
-  await until('it is ready again', isReady)
+  expect(await until('it is ready again', isReady)).toBe(true)
   await other.kill()
   own.close()
 })
@@ -591,9 +592,9 @@ test('SIGTERM lets it answer what is there, and ends it', async () => {
     return ready?.status === 503
   })
   socket.write(body.slice(5))
-  const { code, tookMs } = await ended
-  expect(code).toBe(0)
-  expect(tookMs).toBeLessThan(15_000)
+  // A request that is not answered would end with the time for the stop, and without an answer.
+  expect((await ended).code).toBe(0)
+  await until('the connection is closed', () => socket.closed)
   expect(answered).toContain('HTTP/1.1 200')
   expect(answered.toLowerCase()).toContain('connection: close')
 })

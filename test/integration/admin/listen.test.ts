@@ -125,7 +125,7 @@ test('when the API is away it says so, and goes on where it was', async () => {
   )
   running.push(await startSluice(scene.variables, { role: 'admin' }))
   await until('it goes on', () => seen(during).length === 2)
-  expect(listening.said).toContain('Listening again.')
+  await until('it says so', () => listening.said.includes('Listening again.'))
   const answers = seen(during).map(({ destination, status }) => `${destination} ${status}`)
   expect(new Set(answers)).toEqual(new Set(['bad 500', 'crm 200']))
   expect(seen(before)).toHaveLength(2)

@@ -125,6 +125,7 @@ test('a destination that is given to another customer is shown to nobody but the
     const again = await open(path, acme, { 'last-event-id': first?.id ?? '' })
     await untilShown('acme.erp', others)
     await untilShown('acme.crm', theirs)
+    await until('it is ready', () => again.events.length > 0)
     expect(again.events[0]?.name).toBe('ready')
     expect(again.text).not.toContain('acme.erp')
     again.close()

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openView, type OpenView } from '../../support/events.ts'
 import { produce } from '../../support/kafka.ts'
@@ -90,10 +91,12 @@ test('a view of a destination is told how it is, as the health of the destinatio
   const foreign = await open('?destination=globex.crm', acme)
   const all = await open('', acme)
   const ofMessage = await open('?destination=acme.crm&message=one', acme)
-  await until('it is told', () => own.events.some(({ name }) => name === 'destination'))
-  const told = own.events.find(({ name }) => name === 'destination')?.data
-  const { json } = await tenants.call('GET', '/v1/destinations/acme.crm/health')
-  expect({ ...told, asOf: '' }).toEqual({ ...json, asOf: '' })
+  // What is known of it may change between the first that is told and the answer of the API.
+  await until('it is told as the API says it', async () => {
+    const told = own.events.findLast(({ name }) => name === 'destination')?.data
+    const { json } = await tenants.call('GET', '/v1/destinations/acme.crm/health')
+    return isDeepStrictEqual({ ...told, asOf: '' }, { ...json, asOf: '' })
+  })
   for (const { events } of [foreign, all, ofMessage])
     expect(events.filter(({ name }) => name === 'destination')).toEqual([])
   for (const one of [own, foreign, all, ofMessage]) one.close()
@@ -118,6 +121,7 @@ test('a replay is shown as it goes on, to whom it concerns', async () => {
   await until('its end is shown', () =>
     view.events.some(({ data }) => data['id'] === id && data['state'] === 'stopped'),
   )
+  await until('the other one is ready', () => other.events.length > 0)
   expect(other.events.map(({ name }) => name)).toEqual(['ready'])
   for (const one of [view, other]) one.close()
 })

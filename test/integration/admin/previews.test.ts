@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freePorts } from '../../../src/development/free-ports.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { produce } from '../../support/kafka.ts'
@@ -31,8 +30,6 @@ let origin = ''
 
 beforeAll(async () => {
   tokens = await makeTokens()
-  const [port = 0] = await freePorts(1)
-  origin = `http://127.0.0.1:${port}`
   scene = await setScene({
     catalog: {
       sources: [{ id: 'shop' }, { id: 'quiet' }],
@@ -46,9 +43,10 @@ beforeAll(async () => {
         },
       ],
     },
-    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file, SLUICE_ADMIN_PORT: String(port) },
+    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file },
   })
   admin = await startSluice(scene.variables, { role: 'admin' })
+  origin = `http://127.0.0.1:${admin.adminPort}`
   await produce(
     `${scene.prefix}events`,
     messages.map((message) => ({

@@ -11,7 +11,7 @@ beforeAll(async () => {
       { id: 'app', writeKeys: ['APP-KEY'] },
     ],
     // With this wait, every message is certainly still in flight when the next one comes.
-    variables: { SLUICE_GATEWAY_LINGER: '500ms' },
+    variables: { SLUICE_GATEWAY_LINGER: '1s' },
   })
 })
 

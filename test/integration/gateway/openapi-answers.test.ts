@@ -37,7 +37,7 @@ beforeAll(async () => {
       { id: 'slow', writeKeys: ['SLOW'], maxPerSecond: 1 },
       { id: 'space', kind: 'audiences', serverKeys: ['server-key-of-the-space'], maxPerSecond: 1 },
     ],
-    variables: { SLUICE_GATEWAY_REQUEST_TIMEOUT: '1s' },
+    variables: { SLUICE_GATEWAY_REQUEST_TIMEOUT: '5s' },
   })
 })
 

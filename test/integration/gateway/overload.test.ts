@@ -6,26 +6,32 @@ import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 import { newIds } from '../../e2e/scene.ts'
 
+/** Gives clients so much time that only those end who do what a test is about. */
 let gateway: TestGateway
+/** Gives clients little time. */
+let hurried: TestGateway
 
 const requestTimeoutMs = 2_000
+/** What `gateway.requestTimeout` is where nobody sets it. */
+const defaultTimeoutMs = 10_000
 const maxConnections = 60
 
 beforeAll(async () => {
+  hurried = await startGateway({ variables: { SLUICE_GATEWAY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms` } })
   gateway = await startGateway({
     sources: [
       { id: 'shop', writeKeys: ['KEY'] },
       { id: 'slow', writeKeys: ['SLOW-KEY'], maxPerSecond: 10 },
     ],
     variables: {
-      SLUICE_GATEWAY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
+      SLUICE_GATEWAY_REQUEST_TIMEOUT: '5m',
       SLUICE_GATEWAY_MAX_CONNECTIONS: String(maxConnections),
       SLUICE_GATEWAY_BUFFER_BYTES: '16MiB',
     },
   })
 })
 
-afterAll(() => gateway.stop())
+afterAll(() => Promise.all([gateway, hurried].map((one) => one.stop())))
 
 function messages(ids: readonly string[]): object[] {
   return ids.map((messageId) => ({ type: 'track', userId: messageId, event: 'E', messageId }))
@@ -86,11 +92,13 @@ function head(length: number, ...more: string[]): string {
 
 describe('a source that is over its rate', () => {
   test('is answered 429 with Retry-After, nothing of it is written, and others are not concerned', async () => {
-    const [first = '', ...ids] = newIds(22)
-    const large = await gateway.post('/v1/batch', { batch: messages(ids) }, basic('SLOW-KEY'))
-    expect(large.status).toBe(200)
-    const reply = await gateway.post('/v1/track', messages([first])[0], basic('SLOW-KEY'))
-    expect(reply.status).toBe(429)
+    // The rate makes room again in a second, so that a busy machine may need several tries.
+    const { first, reply } = await until('it is over its rate', async () => {
+      const [next = '', ...ids] = newIds(22)
+      await gateway.post('/v1/batch', { batch: messages(ids) }, basic('SLOW-KEY'))
+      const refusal = await gateway.post('/v1/track', messages([next])[0], basic('SLOW-KEY'))
+      return refusal.status === 429 ? { first: next, reply: refusal } : undefined
+    })
     expect(reply.body).toMatchObject({ success: false, code: 'rate_limited', message: expect.any(String) })
     const waitS = Number(reply.headers.get('retry-after'))
     expect(waitS).toBeGreaterThanOrEqual(1)
@@ -107,23 +115,23 @@ describe('a source that is over its rate', () => {
 
 describe('a client that is too slow', () => {
   test('with its head loses its connection', async () => {
-    const line = openLine('POST /v1/batch HTTP/1.1\r\nHost: gateway\r\n')
+    const line = new Line(hurried, ['POST /v1/batch HTTP/1.1\r\nHost: gateway\r\n'])
     await line.closed()
     expect(line.received).toMatch(/^HTTP\/1\.1 408 /)
-    expect(line.closedAfterMs).toBeLessThan(requestTimeoutMs + 3_000)
+    expect(line.closedAfterMs).toBeLessThan(defaultTimeoutMs)
   })
 
   test('with its body loses its connection', async () => {
-    const line = openLine(head(1_000), '{"batch":')
+    const line = new Line(hurried, [head(1_000), '{"batch":'])
     await line.closed()
     expect(line.received).toMatch(/^HTTP\/1\.1 408 /)
     expect(line.received).toContain('"code":"request_too_slow"')
-    expect(line.closedAfterMs).toBeLessThan(requestTimeoutMs + 3_000)
+    expect(line.closedAfterMs).toBeLessThan(defaultTimeoutMs)
   })
 
   test('holds up nobody', async () => {
-    const lines = Array.from({ length: 20 }, () => openLine(head(1_000), '{"batch":'))
-    const reply = await gateway.post('/v1/batch', { batch: messages(newIds(10)) }, basic('KEY'))
+    const lines = Array.from({ length: 20 }, () => new Line(hurried, [head(1_000), '{"batch":']))
+    const reply = await hurried.post('/v1/batch', { batch: messages(newIds(10)) }, basic('KEY'))
     expect(reply.status).toBe(200)
     for (const line of lines) await line.closed()
   })
@@ -164,29 +172,17 @@ describe('a client that goes on sending what is too much', () => {
   const endless = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n'
   const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`
 
-  /**
-   * A gateway that practically has no time limit for requests. On a busy machine, a request could reach the
-   * usual time limit before the limit on bytes.
-   */
-  let patient: TestGateway
-
-  beforeAll(async () => {
-    patient = await startGateway({ variables: { SLUICE_GATEWAY_REQUEST_TIMEOUT: '5m' } })
-  })
-
-  afterAll(() => patient.stop())
-
   const tooLarge = /^HTTP\/1\.1 400 [^]*\r\nconnection: close\r\n[^]*"code":"payload_too_large"/
 
   test('has its answer, and loses its connection', async () => {
-    const line = new Line(patient, [endless])
+    const line = new Line(gateway, [endless])
     await line.feed(piece, () => line.received !== '')
     await line.closed()
     expect(line.received).toMatch(tooLarge)
   })
 
   test('has its answer though it looks for it only when it has sent much more', async () => {
-    const line = new Line(patient, [endless])
+    const line = new Line(gateway, [endless])
     line.socket.pause()
     // The buffers of both operating systems hold less than half of this.
     await line.feed(piece, () => line.socket.bytesWritten > 30 * mebi)
@@ -196,7 +192,7 @@ describe('a client that goes on sending what is too much', () => {
   })
 
   test('loses its connection all the same when it never stops', async () => {
-    const line = new Line(patient, [endless], { keepsOn: true })
+    const line = new Line(gateway, [endless], { keepsOn: true })
     await line.feed(piece, () => line.socket.bytesWritten > 200 * mebi)
     await line.closed()
     expect(line.socket.bytesWritten).toBeLessThan(100 * mebi)
@@ -204,7 +200,7 @@ describe('a client that goes on sending what is too much', () => {
   })
 
   test('and when it goes on slowly', async () => {
-    const line = new Line(patient, [endless], { keepsOn: true })
+    const line = new Line(gateway, [endless], { keepsOn: true })
     await line.feed(piece, () => line.received !== '')
     const dripping = setInterval(() => line.socket.write('x'), 100)
     await line.closed()
@@ -216,17 +212,17 @@ describe('a client that goes on sending what is too much', () => {
     const [messageId = ''] = newIds(1)
     const body = JSON.stringify({ writeKey: 'KEY', ...messages([messageId])[0] })
     const next = `POST /v1/track HTTP/1.1\r\nHost: gateway\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-    const line = new Line(patient, [endless], { keepsOn: true })
+    const line = new Line(gateway, [endless], { keepsOn: true })
     await line.feed(piece, () => line.received !== '')
     line.socket.end(`0\r\n\r\n${next}`)
     await line.closed()
     expect(line.received).toMatch(tooLarge)
     expect(line.received.match(/HTTP\/1\.1/g)).toHaveLength(1)
-    expect((await patient.read('events')).filter(({ value }) => value['messageId'] === messageId)).toEqual([])
+    expect((await gateway.read('events')).filter(({ value }) => value['messageId'] === messageId)).toEqual([])
   })
 
   test('in its head has its answer too', async () => {
-    const line = new Line(patient, ['POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nX-Large: '])
+    const line = new Line(gateway, ['POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nX-Large: '])
     line.socket.pause()
     await line.feed('x'.repeat(65_536), () => line.socket.bytesWritten > 20 * mebi)
     line.socket.resume()

@@ -32,20 +32,16 @@ test('while a quota of the broker is used up, requests are refused at once with 
   const startMs = performance.now()
   const refusals: number[] = []
   const tookMs: number[] = []
-  await until(
-    'a message is taken again',
-    async () => {
-      const askedMs = performance.now()
-      const { status, body, headers } = await gateway.post('/v1/batch', small, basic('KEY'))
-      if (status === 200) return true
-      tookMs.push(performance.now() - askedMs)
-      expect({ status, code: body['code'] }).toEqual({ status: 503, code: 'overloaded' })
-      refusals.push(Number(headers.get('retry-after')))
-      expect((await gateway.readiness()).status).toBe(200)
-      return false
-    },
-    { timeoutMs: 30_000 },
-  )
+  await until('a message is taken again', async () => {
+    const askedMs = performance.now()
+    const { status, body, headers } = await gateway.post('/v1/batch', small, basic('KEY'))
+    if (status === 200) return true
+    tookMs.push(performance.now() - askedMs)
+    expect({ status, code: body['code'] }).toEqual({ status: 503, code: 'overloaded' })
+    refusals.push(Number(headers.get('retry-after')))
+    expect((await gateway.readiness()).status).toBe(200)
+    return false
+  })
   const tookS = (performance.now() - startMs) / 1_000
   // A request that waited for Kafka would take at least 1.5 s (`gateway.ackTimeout`).
   expect(Math.min(...tookMs)).toBeLessThan(1_000)

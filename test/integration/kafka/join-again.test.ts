@@ -80,10 +80,9 @@ describe('a member that its group does not know any more', () => {
       await produce(topic, [{ value: 'after' }])
       // The group accepts commits only from its members.
       const committed = async () => (await committedOffsets(groupId, [topic]))[`${topic}/0`]
-      await until('it is committed', async () => (await committed()) === 1, { timeoutMs: 20_000 })
+      await until('it is committed', async () => (await committed()) === 1)
       expect(consumer.isJoined).toBe(true)
       expect(received.map(({ text }) => text)).toEqual(['after'])
     },
-    40_000,
   )
 })

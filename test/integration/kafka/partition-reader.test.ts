@@ -270,7 +270,7 @@ describe('a piece', () => {
     expect(pieces.map(({ records }) => records.length)).toEqual([10, 10, 10, 10])
     expect(sockets()).toBeGreaterThan(before)
     await keeping.stop()
-    await until('it has closed its own', () => sockets() <= before, { timeoutMs: 5_000 })
+    await until('it has closed its own', () => sockets() <= before)
   })
 })
 
