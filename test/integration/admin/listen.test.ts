@@ -76,6 +76,18 @@ function listen(...args: string[]): Listening {
   }
 }
 
+/** Sends messages until one is shown, because the log is followed from its end as it is then. */
+async function untilFollowed({ lines }: Listening): Promise<void> {
+  await until(
+    'the log is followed',
+    async () => {
+      if (lines.length === 0) await scene.send('shop', newIds(1))
+      return lines.length > 0
+    },
+    { everyMs: 500 },
+  )
+}
+
 const requestsOf = (path: string, id: string) =>
   receiver.requestsTo(path).filter(({ body }) => String(body).includes(id))
 
@@ -84,6 +96,7 @@ test('a request is shown and forwarded as it was made, with a signature by a sec
   const forward = `${receiver.origin}/mine`
   const listening = listen('--destination', 'crm', '--forward', forward, '--secret', 'a-secret-of-mine')
   await until('it listens', () => listening.said.some((line) => line.includes('Forwarding to')))
+  await untilFollowed(listening)
   await scene.send('shop', [id])
   const mine = await until('it is forwarded', () => requestsOf('/mine', id)[0])
   const [original] = requestsOf('/crm', id)
@@ -94,7 +107,8 @@ test('a request is shown and forwarded as it was made, with a signature by a sec
     'x-signature': signature,
   })
   await until('it says so', () => listening.lines.some((line) => line.includes('/mine status 202')))
-  expect(listening.lines.find((line) => line.includes(id))).toMatch(/→ crm 200 in [\d.]+ ms/)
+  const line = await until('it is shown', () => listening.lines.find((one) => one.includes(id)))
+  expect(line).toMatch(/→ crm 200 in [\d.]+ ms/)
   expect(await listening.end()).toBe(0)
   expect(listening.lines.join('\n')).not.toContain('only-sluice-has-this')
 })
@@ -109,6 +123,7 @@ test('when the API is away it says so, and goes on where it was', async () => {
   const [before = '', during = ''] = newIds(2)
   const listening = listen('--source', 'shop', '--json')
   await until('it listens', () => listening.said.length > 0)
+  await untilFollowed(listening)
   await scene.send('shop', [before])
   const seen = (id: string) =>
     listening.lines.filter((line) => JSON.parse(line).messageId === id).map((line) => JSON.parse(line))
@@ -172,6 +187,7 @@ test('who listens with what the catalog has is told nothing of it', async () => 
   const listening = listen('--destination', 'crm', '--source', 'shop')
   const [id = ''] = newIds(1)
   await until('it listens', () => listening.said.length > 0)
+  await untilFollowed(listening)
   await scene.send('shop', [id])
   await until('it is shown', () => listening.lines.some((line) => line.includes(id)))
   expect(listening.said).toHaveLength(1)

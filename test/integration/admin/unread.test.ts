@@ -32,7 +32,7 @@ beforeAll(async () => {
     catalog: { sources: [{ id: 'shop' }], destinations: [] },
     variables: {
       SLUICE_ADMIN_TOKENS_FILE: tokens.file,
-      SLUICE_ADMIN_REQUEST_TIMEOUT: '1s',
+      SLUICE_ADMIN_REQUEST_TIMEOUT: '5s',
       SLUICE_INDEX_FOLDER: folder,
     },
   })
@@ -163,12 +163,8 @@ test('2,000 clients that send their requests byte by byte keep nobody out', asyn
     for (const socket of sockets) socket.write('a')
   }, 200)
   try {
-    await until(
-      'they are all cut off',
-      () => sockets.every(({ destroyed, writable }) => destroyed || !writable),
-      {
-        timeoutMs: 30_000,
-      },
+    await until('they are all cut off', () =>
+      sockets.every(({ destroyed, writable }) => destroyed || !writable),
     )
   } finally {
     clearInterval(trickling)
