@@ -53,7 +53,7 @@ beforeAll(async () => {
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '2s',
       SLUICE_RETRY_LIMIT: '12s',
-      SLUICE_DELIVERY_TIMEOUT: '2s',
+      SLUICE_DELIVERY_TIMEOUT: '500ms',
       SLUICE_METRICS_PER_DESTINATION: 'true',
     },
   })

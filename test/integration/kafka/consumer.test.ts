@@ -265,7 +265,9 @@ describe('a topic that waits', () => {
       expect(Math.min(...lateMs)).toBeGreaterThanOrEqual(0)
       worst.push(Math.max(...lateMs))
     }
-    process.stdout.write(`${count} records of a tier of ${waitMs} ms: the worst came ${worst.join(', then ')} ms late\n`)
+    process.stdout.write(
+      `${count} records of a tier of ${waitMs} ms: the worst came ${worst.join(', then ')} ms late\n`,
+    )
     expect(Math.min(...worst)).toBeLessThan(2_000)
   })
 
