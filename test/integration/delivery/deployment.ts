@@ -26,6 +26,7 @@ export type DestinationEntry = {
   signing?: { standardWebhooks?: boolean }
   strategy?: 'all' | 'failover'
   maxInFlight?: number
+  timeout?: string
   mappings?: readonly object[]
   batch?: { maxMessages?: number; maxBytes?: number; maxWait?: string; format?: 'json' | 'ndjson' }
 }
