@@ -132,17 +132,18 @@ const doubtful =
 /** The most changes in one transaction. */
 const mostAtOnce = 25
 /**
- * While changes with this many objects wait, no more are taken: 40 seconds of work. So a Kafka that doesn't
- * answer, and clients that don't wait for answers, don't fill the memory.
- */
-export const mostWaitingObjects = 20_000
-/**
  * How many objects change at most while changes come all the time. Each change costs the broker, and each
  * process of the installation, about a tenth of a millisecond. Deliveries need this time.
  */
-const objectRate: Rate = { perSecond: 500, burst: 100 }
+export const objectRate: Rate = { perSecond: 200, burst: 50 }
+/**
+ * While changes with this many objects wait, no more are taken: 50 seconds of work, which is less than most
+ * clients and proxies wait for an answer. So a Kafka that doesn't answer, and clients that don't wait for
+ * answers, don't fill the memory either.
+ */
+export const mostWaitingObjects = 10_000
 /** A transaction counts as at most this many objects, so that nobody waits for minutes after a large one. */
-const mostCounted = 500
+const mostCounted = 200
 /** How long a transaction may take for each of its objects, and at most, in milliseconds. */
 const transactionMs = { each: 1, most: 15 * 60_000 } as const
 /** By this factor, a transaction gets more time if Kafka has ended the last one because it took too long. */
