@@ -61,14 +61,14 @@ export const deliveryKeys = {
       min: 0,
       max: MINUTE,
       description:
-        'How long the queue (lane) of a destination may hold more than its share of the buffer. After this time, new messages for the destination wait in Kafka, in the topic `waiting`, until it is their turn.',
+        'How long the queue (lane) of a destination may hold more than its share of the buffer. After this time, new messages for the destination wait in Kafka, in the topic `waiting`, until it is their turn. It is also how long the lanes of many destinations together may keep the buffer full while more could be sent.',
     }),
     laneWait: duration({
       default: 5 * SECOND,
       min: 10,
       max: 10 * MINUTE,
       description:
-        'How long a delivery may wait in memory, in the queue (lane) of its destination. After this time, it waits in Kafka, in the topic `waiting`, until it is its turn.',
+        'How long a delivery may wait in memory, in the queue (lane) of its destination. After this time, it waits in Kafka, in the topic `waiting`, until it is its turn. While the buffer is full and more could be sent, this happens after `delivery.lanePatience`.',
     }),
     maxRuleTime: duration({
       default: 100,

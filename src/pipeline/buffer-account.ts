@@ -25,6 +25,11 @@ type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
  * units need the room. So all held records together stay within one and a half times the limit.
  */
 const setAsideShare = 0.5
+/**
+ * Records that were pulled from queues take at most this fraction of the buffer. Thousands of destinations
+ * may have queues, and each of them wants a record at hand. The rest of the buffer is for new messages.
+ */
+const pulledShare = 0.5
 
 /**
  * Counts the records that a pipeline holds, and the operations that are under way in the pipeline. While too
@@ -33,6 +38,8 @@ const setAsideShare = 0.5
 export class BufferAccount {
   readonly #options: BufferAccountOptions
   readonly #inside: Holding = { records: 0, bytes: 0 }
+  /** The records in the buffer that were pulled from queues in Kafka. */
+  readonly #pulled: Holding = { records: 0, bytes: 0 }
   /** The records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
   readonly #units: UnitHolding[] = []
@@ -85,13 +92,30 @@ export class BufferAccount {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
-  get maxRecords(): number {
-    return this.#options.buffer.records
+  /** The most records that pulled records may take in the buffer, if they are of average size. */
+  get maxPulled(): number {
+    return this.#options.buffer.records * pulledShare
   }
 
-  /** Holds a record until all of its deliveries have ended. `deliveries`: the number of its deliveries. */
-  hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
-    const pending = new PendingRecord(record, deliveries, bytes, this.#listener)
+  /** The number of records that may still be pulled. It is never more than what fits into the buffer. */
+  get freePulled(): number {
+    const { buffer } = this.#options
+    const { records, bytes } = this.#pulled
+    const fill = Math.max(records / buffer.records, bytes / buffer.bytes) / pulledShare
+    return Math.min(Math.floor((1 - fill) * this.maxPulled), this.freeRecords)
+  }
+
+  /** True while the buffer has been filled, and not half of the room for new messages is free again. */
+  get isFull(): boolean {
+    return this.#isFull && !this.#isStalled
+  }
+
+  /**
+   * Holds a record until all of its deliveries have ended. `deliveries`: the number of its deliveries.
+   * `isPulled`: it comes from a queue in Kafka.
+   */
+  hold(record: HeldRecord, deliveries: number, bytes: number, isPulled = false): PendingRecord {
+    const pending = new PendingRecord(record, { deliveries, bytes, isPulled }, this.#listener)
     this.#count(pending, 'inside', 1)
     this.#reportPressure()
     return pending
@@ -186,6 +210,7 @@ export class BufferAccount {
     const { partition } = pending.record
     const bytes = sign * pending.bytes
     add(where === 'inside' ? this.#inside : this.#detached, sign, bytes)
+    if (pending.isPulled && where === 'inside') add(this.#pulled, sign, bytes)
     add(this.#unitOf(partition)[where], sign, bytes)
     if (this.#stopped.has(partition)) add(this.#aside[where], sign, bytes)
   }
@@ -204,16 +229,34 @@ export class BufferAccount {
   }
 
   /**
-   * Reports when the buffer becomes full, and when half of the buffer is free again. It reports nothing in
-   * between, because single records would otherwise switch the fetching on and off.
+   * Returns true if new messages, as those that aren't pulled are called here, leave half of their room free.
+   * What was pulled has to be left out: while queues last, it is always there.
+   */
+  #isHalfFree(): boolean {
+    const { buffer } = this.#options
+    const { records, bytes } = this.#pulled
+    return (
+      counted(this.#inside.records, this.#aside.inside.records, buffer.records) <=
+        halfFree(buffer.records, records) &&
+      counted(this.#inside.bytes, this.#aside.inside.bytes, buffer.bytes) <= halfFree(buffer.bytes, bytes)
+    )
+  }
+
+  /**
+   * Reports when the buffer becomes full, and when half of the room for new messages is free again. It
+   * reports nothing in between, because single records would otherwise switch the fetching on and off.
    */
   #reportPressure(): void {
-    const fill = this.#fill
-    const isFull = this.#isStalled || fill >= 1 || (this.#isFull && fill > 0.5)
+    const isFull = this.#isStalled || this.#fill >= 1 || (this.#isFull && !this.#isHalfFree())
     if (isFull === this.#isFull) return
     this.#isFull = isFull
     this.#options.onPressure(isFull)
   }
+}
+
+/** Returns how much may be held at most while half of the room for new messages is free. */
+function halfFree(limit: number, pulled: number): number {
+  return pulled + Math.max(limit * (1 - pulledShare), limit - pulled) / 2
 }
 
 function emptyUnit(): UnitHolding {

@@ -33,6 +33,8 @@ export type PendingRecordListener = {
 export class PendingRecord {
   readonly record: HeldRecord
   readonly bytes: number
+  /** True if the record was pulled from a queue in Kafka. */
+  readonly isPulled: boolean
   #remaining: number
   /** The number of the record's deliveries that wait only for failing hooks. */
   #detached = 0
@@ -44,10 +46,15 @@ export class PendingRecord {
   #isVoid = false
   readonly #listener: PendingRecordListener
 
-  constructor(record: HeldRecord, deliveries: number, bytes: number, listener: PendingRecordListener) {
+  constructor(
+    record: HeldRecord,
+    { deliveries, bytes, isPulled }: { deliveries: number; bytes: number; isPulled: boolean },
+    listener: PendingRecordListener,
+  ) {
     this.record = record
     this.#remaining = deliveries
     this.bytes = bytes
+    this.isPulled = isPulled
     this.#listener = listener
   }
 

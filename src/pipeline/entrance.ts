@@ -186,7 +186,7 @@ export class Entrance {
     const { account, catalog, ladder, now, topics } = this.#options
     const destination = catalog().destinations.get(state.destinationId)
     const delivery = this.#deliveryOf(state, {
-      pending: account.hold(record, 1, (key?.length ?? 0) + value.length),
+      pending: account.hold(record, 1, (key?.length ?? 0) + value.length, queueClass !== undefined),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
       lane: {

@@ -137,7 +137,7 @@ class DeliveryPipeline implements Pipeline {
       bulkhead: this.#bulkhead,
       lineUp: this.#lineUp,
     })
-    this.#refill = queue && new Refill({ ...shared, queue })
+    this.#refill = queue && new Refill({ ...shared, queue, limitsOf: (id) => this.#limitsOf(id) })
     this.rates = ratesOf({ ...shared, groupShare: this.#groupShare })
   }
 
@@ -150,6 +150,7 @@ class DeliveryPipeline implements Pipeline {
       limitsOf: (destinationId) => this.#limitsOf(destinationId),
       keepsOrder: () => this.#options.queue?.isOpen === true,
       freeRecords: () => this.#account.freeRecords,
+      isBufferFull: () => this.#account.isFull,
       onCongested: this.#options.onCongested,
       start: (delivery) => this.#turns.begin(delivery),
       mayOverflow: (delivery) => this.#parking.mayOverflow(delivery),

@@ -1,5 +1,5 @@
 import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
-import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
+import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { failingForMs } from './attempt-plan.ts'
 import type { BufferAccount } from './buffer-account.ts'
 import { stateEffectOf } from './paused-or-off.ts'
@@ -9,8 +9,9 @@ import type { CatalogView, PipelineOptions, QueueClass, WaitingQueue } from './p
 type RefillOptions = Pick<PipelineOptions, 'whileAutoPaused' | 'loginWaitMs' | 'now'> & {
   readonly endpoints: Endpoints
   readonly catalog: () => Pick<CatalogView, 'destinations'>
-  readonly account: Pick<BufferAccount, 'freeRecords' | 'maxRecords'>
-  readonly lanes: Pick<Lanes<Delivery>, 'queuedIn' | 'setFed'>
+  readonly account: Pick<BufferAccount, 'freePulled' | 'maxPulled'>
+  readonly lanes: Pick<Lanes<Delivery>, 'queuedIn' | 'setFed' | 'mayStartWithin'>
+  readonly limitsOf: (destinationId: string) => LaneLimits | undefined
   readonly queue: Pick<WaitingQueue, 'waiting' | 'countOf' | 'oldestOf' | 'wantedOf' | 'wanted' | 'pull'>
   readonly isDraining: () => boolean
 }
@@ -24,13 +25,18 @@ const lookMs = 100
 const mostOfTime = 0.05
 /** The fewest deliveries that a lane may hold ready. */
 const leastReady = 8
-/** A lane holds at most this part of the free buffer ready, so that many slow lanes leave room for others. */
-const mostOfFree = 1 / 8
+/** A lane with a rate limit holds at most as much ready as it sends in this time, in seconds. */
+const mostReadyS = 2
+/** A lane holds at most this part of the free room ready, so that many slow lanes leave room for others. */
+const mostOfFree = 1 / 4
 /**
- * While less than this part of the buffer is free, only empty lanes are refilled. When nothing is free, each
- * of them gets one delivery, until they take this part of the buffer more than it has.
+ * While less than this part of the room for pulled records is free, only empty lanes that may start a
+ * delivery soon are refilled, each with one request. When nothing is free, each of them gets one delivery,
+ * until they take this part of the room more than there is.
  */
 const scarce = 1 / 4
+/** What may start within this time, in milliseconds, may start soon: it is there for the next look. */
+const soonMs = 250
 /** How many of each class are pulled in one look to be given up. Younger ones among them go back. */
 const fewGivenUp = 2
 /**
@@ -117,11 +123,12 @@ export class Refill {
     const destination = catalog().destinations.get(destinationId)
     const held = lanes.queuedIn(destinationId) + queue.wantedOf(destinationId)
     // What was pulled takes its room once it is read, and a hundred thousand destinations may resume at once.
-    const free = account.freeRecords - queue.wanted
-    const few = scarce * account.maxRecords
-    if (free <= few && (held > 0 || free <= -few)) return 0
+    const free = account.freePulled - queue.wanted
+    const few = scarce * account.maxPulled
+    if (free <= few && (held > 0 || free <= -few || !lanes.mayStartWithin(destinationId, soonMs))) return 0
     const room = Math.max(0, this.#mostReady(destination, free) - held)
-    return free > 0 ? room : Math.min(room, 1)
+    if (free > few) return room
+    return Math.min(room, free > 0 ? (destination?.batch?.maxMessages ?? 1) : 1)
   }
 
   /** Returns how many deliveries a lane may hold ready. */
@@ -131,9 +138,14 @@ export class Refill {
       const isKept = stateEffectOf(destination, this.#options.whileAutoPaused).kind === 'park'
       return isKept ? 0 : leastReady * leastReady
     }
-    const most = 2 * destination.maxInFlight * (destination.batch?.maxMessages ?? 1)
-    // The first part of the free buffer may be less than one batch.
-    const least = Math.max(leastReady, Math.min(2 * (destination.batch?.maxMessages ?? 1), free / 2))
+    const { id, maxInFlight, batch } = destination
+    const perRequest = batch?.maxMessages ?? 1
+    const rate = this.#options.limitsOf(id)?.rate
+    const mostByRate =
+      rate === undefined ? Infinity : Math.max(1, Math.ceil(rate.perSecond * mostReadyS)) * perRequest
+    const most = Math.min(2 * maxInFlight * perRequest, mostByRate)
+    // The first part of the free room may be less than one batch.
+    const least = Math.min(mostByRate, Math.max(leastReady, Math.min(2 * perRequest, free / 2)))
     return Math.max(Math.floor(least), Math.min(most, Math.floor(free * mostOfFree)))
   }
 }

@@ -29,7 +29,11 @@ export function deliveryOf(sourceId: string, destinationId: string): Delivery {
     lastOutcome: '',
     origin: idleRecord,
   }
-  const pending = new PendingRecord(idleRecord, 1, 0, { ended() {}, detached() {}, onlyNoted: () => false })
+  const pending = new PendingRecord(
+    idleRecord,
+    { deliveries: 1, bytes: 0, isPulled: false },
+    { ended() {}, detached() {}, onlyNoted: () => false },
+  )
   const lane = { cap: 1, laneClass: 'fresh', rate: undefined } as const
   return new Delivery(state, { pending, key: null, body: Buffer.alloc(0), lane })
 }

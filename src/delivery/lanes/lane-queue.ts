@@ -151,6 +151,13 @@ export class Lane<D extends { readonly bytes: number }> {
     return Math.min(this.bucket?.take(nowMs) ?? 0, mostWaitMs)
   }
 
+  /**
+   * Returns how long the pause or the rate limit keeps the lane from starting a delivery, in milliseconds.
+   */
+  closedForMs(nowMs: number): number {
+    return Math.max(0, this.pausedUntilMs - nowMs, this.bucket?.take(nowMs, 0) ?? 0)
+  }
+
   push(delivery: D, laneClass: LaneClass, sinceMs: number): void {
     this.#queues[laneClass].push(delivery, sinceMs)
     this.#added(delivery)

@@ -99,6 +99,8 @@ export type Lanes<D extends LaneItem<D>> = {
   rated(): Iterable<string>
   /** Returns true if a lane has no waiting delivery, and has not used its rate lately. */
   isSpare(laneKey: string): boolean
+  /** Returns true if neither a pause nor the rate limit of a lane lasts for longer than `ms` milliseconds. */
+  mayStartWithin(laneKey: string, ms: number): boolean
   /** Gives a lane its present limits at once. Otherwise it gets them within a quarter of a second. */
   renewLimits(laneKey: string): void
   /** Number of kept lanes: lanes with a delivery queued or in flight, and lanes that became idle recently. */
@@ -113,8 +115,9 @@ export type LanesOptions<D> = {
   patienceMs: number
   /**
    * Time in milliseconds that a delivery may wait in a lane that must not start more deliveries. After this
-   * time, the delivery is passed to `overflow`. But if `mayOverflow` returns false for the delivery, it stays
-   * in the lane as long as the lane holds no more than its share.
+   * time, or after `patienceMs` if it keeps others from being fetched, the delivery is passed to `overflow`.
+   * But if `mayOverflow` returns false for the delivery, it stays in the lane as long as the lane holds no
+   * more than its share.
    */
   waitMs: number
   /**
@@ -144,6 +147,8 @@ export type LanesOptions<D> = {
   limitsOf?: ((laneKey: string) => LaneLimits | undefined) | undefined
   /** Returns how many more records the buffer has room for. */
   freeRecords: () => number
+  /** Returns true while nothing is fetched because the buffer has no room. */
+  isBufferFull?: (() => boolean) | undefined
   /**
    * Starts a delivery. In a lane with a `batch`, it is called once a batch is full, or its first delivery has
    * waited for `maxWaitMs`, or the buffer has no more room; `takeMore` then gives the others.

@@ -18,6 +18,10 @@ import type { LaneItem, Lanes, LanesOptions, WaitingLane } from './lanes-ports.t
 // flooded or slow. After `patienceMs`, further messages of the lane go to `overflow`. If its messages were
 // already late, the worker is catching up after an outage of Sluice. In that case, fetching waits for the
 // lane (`onCongested`), and a delivery goes to `overflow` only after `waitMs`.
+//
+// A thousand lanes may fill the buffer although none of them holds more than its share, because each must not
+// start the one or two deliveries that it has. Others then wait to be fetched, and the worker has little to
+// do. In this case, a delivery goes to `overflow` after `patienceMs` already.
 
 /** The limits of a lane that they don't hold up are renewed after this number of answers. */
 const answersBetween = 8
@@ -42,6 +46,12 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #sweeps: readonly NodeJS.Timeout[]
   /** The clock for the time that deliveries wait, and for the time that a lane holds more than its share. */
   readonly #clock = new AwakeClock()
+  /**
+   * For how long the buffer has been full of late although more deliveries could start, in milliseconds. It
+   * falls as fast as it rises, because the buffer is free for a moment whenever it is filled again.
+   */
+  #obstructedMs = 0
+  #lookedAtMs = this.#clock.nowMs
   #inFlight = 0
   #queued = 0
   #isShut = false
@@ -95,6 +105,11 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   isSpare(laneKey: string): boolean {
     const lane = this.#lanes.get(laneKey)
     return lane === undefined || (lane.length === 0 && lane.bucket?.isFull(performance.now()) !== false)
+  }
+
+  mayStartWithin(laneKey: string, ms: number): boolean {
+    const lane = this.#lanes.get(laneKey)
+    return lane === undefined || lane.closedForMs(performance.now()) <= ms
   }
 
   renewLimits(laneKey: string): void {
@@ -453,17 +468,43 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    * long.
    */
   #lookAtAll(): void {
-    const latestMs = this.#clock.nowMs - this.#options.waitMs
-    const mayMove = !this.#isShut && this.#openedMs <= latestMs
+    const { patienceMs, waitMs } = this.#options
+    const { nowMs } = this.#clock
+    this.#noteObstruction(nowMs)
     for (const lane of this.#waiting) {
       this.#renewLimits(lane)
       if (lane.place === 'gathering' && this.#gatherMs(lane) <= 0) this.#endGathering(lane)
-      const moved = mayMove && this.#isHeldUp(lane) ? this.#moveOn(lane, latestMs) : 0
+      const mostMs = this.#isObstructed(lane) ? Math.min(patienceMs, waitMs) : waitMs
+      const mayMove = !this.#isShut && this.#openedMs <= nowMs - mostMs && this.#isHeldUp(lane)
+      const moved = mayMove ? this.#moveOn(lane, nowMs - mostMs) : 0
       if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
       this.#relax(lane)
       if (lane.length === 0) this.#waiting.delete(lane)
     }
     this.#pump()
+  }
+
+  #noteObstruction(nowMs: number): void {
+    const { isBufferFull, maxInFlight, patienceMs, waitMs } = this.#options
+    const passedMs = nowMs - this.#lookedAtMs
+    this.#lookedAtMs = nowMs
+    const isObstructed =
+      isBufferFull?.() === true && this.#line.length === 0 && this.#inFlight < maxInFlight && !this.#isShut
+    const most = patienceMs + waitMs
+    this.#obstructedMs = Math.min(
+      most,
+      Math.max(0, this.#obstructedMs + (isObstructed ? passedMs : -passedMs)),
+    )
+  }
+
+  /**
+   * Returns true if what waits in a lane has kept others from being fetched for too long. While the worker is
+   * catching up after an outage, this takes as long as until a delivery goes to `overflow` in any case.
+   */
+  #isObstructed(lane: Lane<D>): boolean {
+    const { patienceMs, waitMs, keepsOrder } = this.#options
+    if (this.#obstructedMs <= patienceMs || keepsOrder?.() !== true) return false
+    return lane.oldest?.delivery.isLate !== true || this.#obstructedMs > waitMs
   }
 
   /**

@@ -209,11 +209,11 @@ describe('what a delivery remembers of a hook that was edited', () => {
   const former = destinationOf('crm', { hooks: [wrong, spare] })
 
   function delivery(settings: Partial<RetryState>): Delivery {
-    const pending = new PendingRecord(new TestRecord('retry.1m', 0), 1, 0, {
-      ended() {},
-      detached() {},
-      onlyNoted: () => false,
-    })
+    const pending = new PendingRecord(
+      new TestRecord('retry.1m', 0),
+      { deliveries: 1, bytes: 0, isPulled: false },
+      { ended() {}, detached() {}, onlyNoted: () => false },
+    )
     const state: RetryState = {
       sourceId: 'space',
       destinationId: 'crm',

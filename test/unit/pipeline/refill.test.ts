@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createEndpoints } from '../../../src/delivery/endpoint.ts'
+import type { LaneLimits } from '../../../src/delivery/lanes/lanes-ports.ts'
 import { Logins } from '../../../src/delivery/login/logins.ts'
 import type { Exchange } from '../../../src/delivery/send/sender.ts'
 import { BufferAccount } from '../../../src/pipeline/buffer-account.ts'
@@ -12,6 +13,12 @@ let refill: Refill | undefined
 
 afterEach(() => refill?.stop())
 
+type Refilled = {
+  readonly state?: Destination['state']
+  readonly limitsOf?: () => LaneLimits | undefined
+  readonly mayStartWithin?: (destinationId: string) => boolean
+}
+
 /**
  * Refills the lanes of many destinations, each with `each` messages in its queue in Kafka. No message is read
  * meanwhile, because a read takes longer. Returns how many were pulled of each destination.
@@ -20,7 +27,7 @@ function refillMany(
   destinations: number,
   each: number,
   buffer: number,
-  state: Destination['state'] = 'on',
+  { state = 'on', limitsOf = () => undefined, mayStartWithin = () => true }: Refilled = {},
 ): number[] {
   const account = new BufferAccount({
     buffer: { records: buffer, bytes: Infinity },
@@ -39,7 +46,8 @@ function refillMany(
     endpoints: createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false }),
     whileAutoPaused: 'wait',
     now: Date.now,
-    lanes: { queuedIn: () => 0, setFed: () => undefined },
+    lanes: { queuedIn: () => 0, setFed: () => undefined, mayStartWithin },
+    limitsOf,
     queue: {
       get wanted() {
         return wanted
@@ -66,13 +74,28 @@ const sum = (counts: readonly number[]): number => counts.reduce((all, count) =>
 test.for(['on', 'off'] as const)(
   'destinations that resume together pull no more messages than the buffer holds, and a quarter of it (%s)',
   (state) => {
-    expect(sum(refillMany(5_000, 100, 10_000, state))).toBeLessThanOrEqual(12_500)
+    expect(sum(refillMany(5_000, 100, 10_000, { state }))).toBeLessThanOrEqual(12_500)
   },
 )
 
 test('when the buffer is full, each further destination still gets a message', () => {
   const counts = refillMany(1_500, 100, 1_000)
   expect(counts.filter((count) => count === 1).length).toBeGreaterThanOrEqual(200)
+})
+
+test('thousands of queues leave half of the buffer to new messages, and get no more than a part of that above it', () => {
+  expect(sum(refillMany(5_000, 100, 10_000))).toBeLessThanOrEqual(6_250)
+})
+
+test('a destination with a rate limit holds ready what it sends in two seconds', () => {
+  const rate = { perSecond: 3, burst: 3 }
+  expect(refillMany(1, 1_000, 10_000, { limitsOf: () => ({ cap: 64, rate }) })).toEqual([6])
+})
+
+test('when room is scarce, it goes to those that may start soon', () => {
+  const counts = refillMany(1_500, 100, 1_000, { mayStartWithin: (id) => Number(id.slice(1)) >= 1_000 })
+  expect(counts.slice(0, 1_000).filter((count) => count > 0).length).toBeLessThan(100)
+  expect(counts.slice(1_000).filter((count) => count === 1).length).toBeGreaterThanOrEqual(200)
 })
 
 test('a destination that is alone gets twice the messages that it may have in flight', () => {
@@ -103,12 +126,13 @@ describe('while the login of a destination fails', () => {
     const endpoints = createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false, logins })
     const pulled: string[] = []
     refill = new Refill({
-      account: { freeRecords: 1_000, maxRecords: 1_000 },
+      account: { freePulled: 1_000, maxPulled: 1_000 },
       catalog: () => ({ destinations: new Map([['crm', crm]]) }),
       endpoints,
       loginWaitMs: 60_000,
       now: () => nowMs,
-      lanes: { queuedIn: () => 0, setFed: () => undefined },
+      lanes: { queuedIn: () => 0, setFed: () => undefined, mayStartWithin: () => true },
+      limitsOf: () => undefined,
       queue: {
         wanted: 0,
         wantedOf: () => 0,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { LaneLimits } from '../../../../src/delivery/lanes/lanes-ports.ts'
+import type { LaneLimits, LanesOptions } from '../../../../src/delivery/lanes/lanes-ports.ts'
 import { standStill } from '../../../support/stand-still.ts'
 import { until } from '../../../support/until.ts'
 import { keysOf, openLanes, Parcel, stopLanes } from './parcel.ts'
@@ -64,6 +64,55 @@ describe('a lane that holds its whole share of the requests in flight', () => {
       lanes.finished(quick)
       for (const parcel of started.slice(before)) under.add(parcel)
     }
+  })
+})
+
+describe('lanes that fill the buffer together, though none of them holds more than its share', () => {
+  const rate = { perSecond: 1, burst: 1 }
+
+  /** Offers deliveries to each of many lanes that may start one in a second. */
+  function fill(settings: Partial<LanesOptions<Parcel>>, parcel: Partial<Parcel> = {}, each = 3) {
+    const all = openLanes({
+      patienceMs: 300,
+      isBufferFull: () => true,
+      keepsOrder: () => true,
+      limitsOf: () => ({ cap: 4, rate }),
+      ...settings,
+    })
+    for (let lane = 0; lane < 20; lane++)
+      for (let one = 0; one < each; one++)
+        all.lanes.offer(new Parcel(`limited-${lane}`, '', { laneRate: rate, ...parcel }))
+    return all
+  }
+
+  test('pass on what has waited, and what may start stays', async () => {
+    const { lanes, overflowed, started } = fill({})
+    await until('they have passed on what waits', () => overflowed.length === 40)
+    expect([lanes.queued, started.length]).toEqual([0, 20])
+  })
+
+  test.for([
+    ['the buffer has room', { isBufferFull: () => false }, {}],
+    ['nothing could start in their place', { maxInFlight: 20 }, {}],
+    ['no queue keeps the order', { keepsOrder: () => false }, {}],
+    ['the worker catches up', {}, { isLate: true }],
+  ] as const)('keep it while %s', async ([, settings, parcel]) => {
+    const startMs = performance.now()
+    const { overflowed } = fill(settings, parcel)
+    await until('four times their patience has passed', () => performance.now() - startMs > 1_200)
+    expect(overflowed).toEqual([])
+  })
+
+  test('pass it on after a longer time while the worker catches up, though each takes one a second', async () => {
+    const { lanes, overflowed, started } = fill({ waitMs: 1_500 }, { isLate: true }, 1)
+    await until('they have passed on what waits', () => {
+      // Each waits for a second at most.
+      for (let lane = 0; lane < 20; lane++)
+        if (lanes.queuedIn(`limited-${lane}`) === 0 && overflowed.length === 0)
+          lanes.offer(new Parcel(`limited-${lane}`, '', { laneRate: rate, isLate: true }))
+      return overflowed.length > 0
+    })
+    expect(started.length).toBeGreaterThanOrEqual(40)
   })
 })
 
