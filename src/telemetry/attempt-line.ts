@@ -186,13 +186,64 @@ export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   const stream = (log as unknown as Record<symbol, DestinationStream>)[symbols.streamSym]
   const bindings = JSON.stringify(log.bindings()).slice(1, -1)
   const afterTime = bindings === '' ? ',"destination":"' : `,${bindings},"destination":"`
-  return ({ destination, hook, messageId, type, attempt, status, durationMs, traceId, replayJob }) => {
-    const replay = replayJob === '' ? '' : `,"replay":"${replayJob}"`
-    const last = traceId === undefined ? replay : `${replay},"traceId":"${traceId}"`
-    stream?.write(
-      `{"level":"info"${timeMember()}${afterTime}${destination}","hook":"${hook}","messageId":"${escape(messageId)}","type":"${escape(type)}","attempt":${attempt},"verdict":"delivered","outcome":"answer","status":${status},"durationMs":${durationMs}${last},"msg":"attempt"}\n`,
-    )
+  const shared = new SharedTexts(afterTime)
+  return (line) => stream?.write(`${shared.head(line)}${escape(line.messageId)}${shared.tail(line)}`)
+}
+
+/**
+ * The texts before and after the id of a message in lines about attempts that delivered. The lines of a batch
+ * differ in little more than this id, so the texts of the last line are kept.
+ */
+class SharedTexts {
+  readonly #afterTime: string
+  #head = { time: '', destination: '', hook: '', text: '' }
+  #tail = { of: emptyLine, text: '' }
+
+  constructor(afterTime: string) {
+    this.#afterTime = afterTime
   }
+
+  head({ destination, hook }: AttemptLine): string {
+    const time = timeMember()
+    const last = this.#head
+    if (time === last.time && destination === last.destination && hook === last.hook) return last.text
+    const text = `{"level":"info"${time}${this.#afterTime}${destination}","hook":"${hook}","messageId":"`
+    this.#head = { time, destination, hook, text }
+    return text
+  }
+
+  tail(line: AttemptLine): string {
+    if (!hasSameTail(line, this.#tail.of)) this.#tail = { of: line, text: tailOf(line) }
+    return this.#tail.text
+  }
+}
+
+const emptyLine: AttemptLine = {
+  destination: '',
+  hook: '',
+  messageId: '',
+  type: '',
+  attempt: 0,
+  status: 0,
+  durationMs: -1,
+  replayJob: '',
+}
+
+function hasSameTail(one: AttemptLine, other: AttemptLine): boolean {
+  return (
+    one.durationMs === other.durationMs &&
+    one.type === other.type &&
+    one.attempt === other.attempt &&
+    one.status === other.status &&
+    one.traceId === other.traceId &&
+    one.replayJob === other.replayJob
+  )
+}
+
+function tailOf({ type, attempt, status, durationMs, traceId, replayJob }: AttemptLine): string {
+  const replay = replayJob === '' ? '' : `,"replay":"${replayJob}"`
+  const last = traceId === undefined ? replay : `${replay},"traceId":"${traceId}"`
+  return `","type":"${escape(type)}","attempt":${attempt},"verdict":"delivered","outcome":"answer","status":${status},"durationMs":${durationMs}${last},"msg":"attempt"}\n`
 }
 
 /**

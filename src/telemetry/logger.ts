@@ -50,7 +50,10 @@ export function createLogger({
   const descriptor = isOfCommand ? standardError : standardOutput
   const blockBytes = isShared && !isFile(descriptor) ? sharedBlockBytes : ownBlockBytes
   const output = new Output(descriptor)
-  const blocks = new Blocks(isForPeople ? linesForPeople(output) : output, blockBytes)
+  const people = isForPeople ? linesForPeople(output) : undefined
+  const writeOut = (block: Buffer): void =>
+    people === undefined ? output.writeBytes(block) : people.write(block.toString())
+  const blocks = new Blocks(writeOut, blockBytes)
   const log = pino(
     { level, base: null, timestamp: timeMember, formatters: { level: (label) => ({ level: label }) } },
     blocks,
@@ -87,7 +90,11 @@ class Output implements DestinationStream {
   }
 
   write(block: string): void {
-    let rest = Buffer.from(block)
+    this.writeBytes(Buffer.from(block))
+  }
+
+  writeBytes(block: Buffer): void {
+    let rest = block
     while (rest.length > 0) {
       try {
         rest = rest.subarray(writeSync(this.#descriptor, rest))
@@ -112,38 +119,47 @@ const del = '\u007f'
 
 /** Collects lines of JSON into blocks, because a write costs much more than a line. */
 class Blocks implements DestinationStream {
-  readonly #output: DestinationStream
+  readonly #writeOut: (block: Buffer) => void
   readonly #maxBytes: number
-  #block = ''
+  /**
+   * All blocks are made in this buffer, one after the other. It is longer than a block, so that a line that
+   * isn't ASCII, and has up to three times as many bytes as characters, is never cut off.
+   */
+  readonly #room: Buffer
   #bytes = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(output: DestinationStream, maxBytes: number) {
-    this.#output = output
+  constructor(writeOut: (block: Buffer) => void, maxBytes: number) {
+    this.#writeOut = writeOut
     this.#maxBytes = maxBytes
+    this.#room = Buffer.allocUnsafeSlow(2 * maxBytes)
   }
 
   write(json: string): void {
-    let line = json
-    let bytes = Buffer.byteLength(json)
-    // JSON has escaped all that is unusual in ASCII, except DEL.
-    if (bytes > json.length || json.includes(del)) {
-      line = printable(json)
-      bytes = Buffer.byteLength(line)
-    }
-    if (this.#bytes + bytes > this.#maxBytes) this.flush()
-    this.#block += line
-    this.#bytes += bytes
     this.#timer ??= setTimeout(() => this.flush(), longestWaitMs).unref()
+    if (this.#bytes + json.length > this.#maxBytes) this.#writeBlock()
+    const bytes = json.length > this.#maxBytes / 2 ? -1 : this.#room.write(json, this.#bytes)
+    // JSON has escaped all that is unusual in ASCII, except DEL.
+    if (bytes === json.length && !json.includes(del)) this.#bytes += bytes
+    else this.#add(Buffer.from(printable(json)))
   }
 
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#block === '') return
-    const block = this.#block
-    this.#block = ''
+    this.#writeBlock()
+  }
+
+  #add(line: Buffer): void {
+    if (this.#bytes + line.length > this.#maxBytes) this.#writeBlock()
+    if (line.length > this.#maxBytes) this.#writeOut(line)
+    else this.#bytes += line.copy(this.#room, this.#bytes)
+  }
+
+  #writeBlock(): void {
+    if (this.#bytes === 0) return
+    const block = this.#room.subarray(0, this.#bytes)
     this.#bytes = 0
-    this.#output.write(block)
+    this.#writeOut(block)
   }
 }

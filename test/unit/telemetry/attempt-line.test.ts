@@ -63,6 +63,36 @@ test('the line is the one that pino writes of the same members', () => {
   )
 })
 
+test('a line has its own members, whatever it shares with the line before', () => {
+  const { log, lines } = listen()
+  const write = createDeliveredLog(log)
+  const others: Partial<AttemptLine>[] = [
+    {},
+    { destination: 'shop' },
+    { hook: 'second' },
+    { messageId: '2' },
+    { type: 'page' },
+    { attempt: 2 },
+    { status: 204 },
+    { durationMs: 3 },
+    { traceId: '0af7651916cd43dd8448eb211c80319c' },
+    { replayJob: '20260723-101500-3f9a2c' },
+  ]
+  // Each comes after the usual line, and before it.
+  const all = others.flatMap((other) => [{ ...attempt, ...other }, attempt])
+  for (const line of all) write(line)
+  expect(lines.map(withoutTime)).toEqual(
+    all.map(({ replayJob, ...members }) => ({
+      level: 'info',
+      ...members,
+      ...(replayJob !== '' && { replay: replayJob }),
+      verdict: 'delivered',
+      outcome: 'answer',
+      msg: 'attempt',
+    })),
+  )
+})
+
 test('what a child logger says of itself is in the line', () => {
   const { log, lines } = listen()
   createDeliveredLog(log.child({ process: 2 }))(attempt)

@@ -53,3 +53,25 @@ test('no line has a character that a terminal obeys, and each stays the same JSO
     odd.map((given) => expect.objectContaining({ text: given })),
   )
 })
+
+/** Lines of any length, in ASCII or not, so that blocks end at every place of a line. */
+const loggingMany = `
+  import { createLogger } from ${JSON.stringify(new URL('../../../src/telemetry/logger.ts', import.meta.url).href)}
+  const { log, flush } = createLogger({ level: 'info', isShared: true })
+  for (let line = 0; line < 3_000; line++) log.info({ line, rest: ['x', 'é', '日', '\\u007f'][line % 4].repeat(line * 7 % 1_500) })
+  log.info({ line: 3_000, rest: '日'.repeat(50_000) })
+  flush()
+`
+
+test('each line is whole, wherever in it a block ends', async () => {
+  const program = spawn(process.execPath, ['--input-type=module', '-e', loggingMany], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const lines = (await text(program.stdout)).trimEnd().split('\n')
+  const rests = Array.from({ length: 3_000 }, (_, line) =>
+    (['x', 'é', '日', '\u007f'][line % 4] ?? '').repeat((line * 7) % 1_500),
+  )
+  expect(lines.map((line): unknown => JSON.parse(line))).toEqual(
+    [...rests, '日'.repeat(50_000)].map((rest, line) => expect.objectContaining({ line, rest })),
+  )
+})
