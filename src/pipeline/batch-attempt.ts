@@ -52,7 +52,7 @@ type BatchParts<D> = Omit<AttemptParts<D>, 'isForAll' | 'delivery' | 'listener'>
 
 class Member<D> {
   readonly delivery: D
-  readonly results: HookResult[] = []
+  results: readonly HookResult[] = noResults
   omitted: readonly Omitted[] = none
   /** The number of hooks from which a result is expected. */
   asked = 0
@@ -65,6 +65,7 @@ class Member<D> {
 }
 
 const none: readonly Omitted[] = []
+const noResults: readonly HookResult[] = []
 
 type Composed = { readonly body: Buffer; readonly headers: readonly string[] }
 
@@ -215,7 +216,9 @@ export class BatchAttempt<D extends Batched> {
     this.#parts.listener.released(bytes)
   }
 
-  settled(member: Member<D>, result: HookResult, durationMs: number): void {
+  /** `alone`: a list of `result` alone, which all members share that have no other result. */
+  settled(member: Member<D>, alone: readonly [HookResult], durationMs: number): void {
+    const [result] = alone
     const { listener, endpoint } = this.#parts
     const { delivery } = member
     listener.answered(delivery, result, durationMs)
@@ -225,7 +228,7 @@ export class BatchAttempt<D extends Batched> {
       listener.cameLate(endpoint, result)
       return
     }
-    member.results.push(result)
+    member.results = member.results.length === 0 ? alone : [...member.results, result]
     this.#goOn(member)
   }
 
@@ -402,9 +405,9 @@ class HookRun<D extends Batched> implements LoggedInListener, PacedTry {
       if (this.#attempt.mayGoOn(this.hook, part) && this.#halving.halve(part)) return
       this.#giveUp(part, nowMs)
     } else {
-      const resultAt = (at: number): HookResult => {
+      const resultAt = (at: number): readonly [HookResult] => {
         const { outcome: its, verdict } = settledOf(settlement, at)
-        return { hookId: this.hook.id, outcome: its, verdict, mayHaveArrived }
+        return [{ hookId: this.hook.id, outcome: its, verdict, mayHaveArrived }]
       }
       // Usually, all messages have the same result.
       const common = settlement.kind === 'each' ? undefined : resultAt(0)
@@ -434,11 +437,11 @@ class HookRun<D extends Batched> implements LoggedInListener, PacedTry {
     const outcome = this.#refusal
     if (outcome === undefined) return
     const result = { hookId: this.hook.id, outcome, verdict: again, mayHaveArrived: false }
-    for (const member of members) this.#settle(member, result, nowMs)
+    for (const member of members) this.#settle(member, [result], nowMs)
   }
 
-  #settle(member: Member<D>, result: HookResult, nowMs: number): void {
-    this.#attempt.settled(member, result, nowMs - this.#startedMs)
+  #settle(member: Member<D>, alone: readonly [HookResult], nowMs: number): void {
+    this.#attempt.settled(member, alone, nowMs - this.#startedMs)
   }
 
   /** A request counts once for the breaker and for what is learned, whatever the number of its messages. */

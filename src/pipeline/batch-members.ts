@@ -43,6 +43,7 @@ export function gatherBatch(
   const nowMs = performance.now()
   const most = Math.min(batch.maxMessages, ...plan.hooks.map(({ takenSize }) => takenSize.mostAt(nowMs)))
   let bytes = bytesOf(lead)
+  const isUsual = plan.sick.length === 0 && hasNoFailures(lead)
   const last: { ruled: Ruled } = { ruled: ready }
   const leaves = (next: Delivery): boolean => {
     if (gathered.length >= most) return false
@@ -50,8 +51,10 @@ export function gatherBatch(
     // A newer value of its property waits, and takes its place when it leads a batch.
     if (next.orderingKey?.first !== undefined) return false
     forgetEditedHooks(next, endpoint.definition)
-    const its = planAttempt(next, endpoint, options.plan, startedMs)
-    if (!('hooks' in its) || !isSamePlan(its, plan)) return false
+    if (!isUsual || !hasNoFailures(next)) {
+      const its = planAttempt(next, endpoint, options.plan, startedMs)
+      if (!('hooks' in its) || !isSamePlan(its, plan)) return false
+    }
     last.ruled = rules.apply(next, endpoint.definition)
     if (last.ruled.kind !== 'ready') return last.ruled.kind !== 'waits'
     if (isOwnRequest(next.shaped)) return false
@@ -74,6 +77,14 @@ export function gatherBatch(
 /** Returns the bytes that are sent of a delivery, which a mapping may have made. */
 function bytesOf({ shaped, body }: Delivery): number {
   return shaped === undefined ? body.length : shaped.body.length
+}
+
+/**
+ * Returns true if a delivery may be sent to all hooks of its destination. While these are well, all such
+ * deliveries have the same plan.
+ */
+function hasNoFailures({ failedHooks, notBeforeMs }: Delivery): boolean {
+  return failedHooks.length === 0 && notBeforeMs.size === 0
 }
 
 function isSamePlan(one: AttemptPlan, other: AttemptPlan): boolean {

@@ -37,7 +37,6 @@ export class Conclusion {
     const { results, omitted, isCutShort, startedMs } = attempted
     const { ladder, now, judging, parking, takeBack } = this.#options
     const last = results.at(-1)
-    if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
     const isInDoubt = delivery.property !== undefined && results.some(isUncertainResult)
     if (isInDoubt) delivery.becomeUncertain()
     const isDelivered = results.length === 1 && last?.verdict.kind === 'delivered'
@@ -48,6 +47,7 @@ export class Conclusion {
       parking.follow(delivery, delivered, 'failed')
       return
     }
+    if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
     if (last !== undefined && results.every(({ outcome }) => isOwnFault(outcome))) {
       // No hook can be reached if no file can be opened, or if the proxy is down.
       takeBack(delivery, last.outcome.kind !== 'proxy' || last.outcome.isDown)
@@ -153,6 +153,8 @@ export class Conclusion {
  * not sent if the proxy failed or no file could be opened.
  */
 function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted: readonly Omitted[]): void {
+  // Nearly all deliveries end here.
+  if (delivery.attempts <= 1 && omitted.length === 0) return
   const isSent = (id: string): boolean =>
     results.some(({ hookId, outcome }) => hookId === id && !isOwnFault(outcome))
   if (delivery.attempts > 1) {
