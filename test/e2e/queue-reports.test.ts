@@ -1,50 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
+import { expect, test } from 'vitest'
 import { countRecords } from '../support/kafka.ts'
-import type { SluiceProcess } from '../support/sluice-process.ts'
 import { until } from '../support/until.ts'
-import { type CatalogData, runToEnd, startSluice } from '../support/worker-process.ts'
-import { newIds, type Scene, setScene } from './scene.ts'
+import { runToEnd } from '../support/worker-process.ts'
+import { lastArrived, path, tryOn } from './one-queue.ts'
+import { newIds } from './scene.ts'
 
 /** Faults that users of other queues have reported, tried on the queues of destinations. */
-
-const path = '/crm'
-
-type Tried = {
-  readonly scene: Scene
-  readonly receiver: CountingReceiver
-  readonly worker: SluiceProcess
-  readonly catalogOf: (settings: Partial<CatalogData['destinations'][number]>) => CatalogData
-}
-
-async function tryOn(settings: Partial<CatalogData['destinations'][number]>): Promise<Tried> {
-  const receiver = await startCountingReceiver()
-  onTestFinished(() => receiver.stop())
-  const catalogOf: Tried['catalogOf'] = (own) => ({
-    sources: [{ id: 'shop' }],
-    destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: receiver.url(path) }], ...own }],
-  })
-  const scene = await setScene({
-    catalog: catalogOf(settings),
-    variables: {
-      SLUICE_TOPICS_PARTITIONS: '1',
-      SLUICE_REPEATS_WINDOW: '0s',
-      SLUICE_KAFKA_SESSION_TIMEOUT: '45s',
-    },
-  })
-  onTestFinished(() => scene.close())
-  const worker = await startSluice(scene.variables)
-  onTestFinished(async () => {
-    if (worker.isRunning) await worker.kill()
-  })
-  return { scene, receiver, worker, catalogOf }
-}
-
-/** The ids of messages that arrived, by their last arrival. */
-async function lastArrived(receiver: CountingReceiver): Promise<readonly string[]> {
-  const arrivals = [...(await receiver.arrivals(path))]
-  return arrivals.toSorted(([, one], [, other]) => (one.at(-1) ?? 0) - (other.at(-1) ?? 0)).map(([id]) => id)
-}
 
 test('dead letters that are replayed keep their order, and new messages do not wait for them', async () => {
   const { scene, receiver, worker, catalogOf } = await tryOn({ maxInFlight: 1 })
