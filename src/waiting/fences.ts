@@ -1,6 +1,9 @@
 import type { SourcedMessage } from './queued-message.ts'
 import { isEarlier, isJustBefore, type Tenure } from './tenure.ts'
 
+/** The fences that an earlier owner has told. */
+export type ToldFences = { readonly by: Tenure; readonly fences: ReadonlyMap<string, number> }
+
 /**
  * Tells which records of `waiting` an earlier owner has appended too late, for example because it was
  * suspended and the group gave its unit to this owner.
@@ -10,13 +13,18 @@ import { isEarlier, isJustBefore, type Tenure } from './tenure.ts'
  * earlier owners append from then on is void. The _fence_ of a topic is an offset of `waiting`: all records
  * from it on were appended after the topic had begun.
  *
- * All of this stays true when this owner is suspended itself, and judges when a later owner has its unit.
+ * All of this stays true when this owner is suspended itself, and judges when a later owner has its unit. So
+ * an owner tells its fences in its marks, and later owners judge by them too: an append may come after its
+ * last look at the log.
  */
 export class Fences {
   readonly #unit: number
   readonly #tenure: Tenure
   /** The fences by topic. Infinity while a fence isn't known. */
   readonly #fences = new Map<string, number>()
+  /** By topic, the offset after the last record of an earlier owner that this owner didn't find void. */
+  readonly #counted = new Map<string, number>()
+  #told: readonly ToldFences[] = []
 
   constructor(unit: number, tenure: Tenure) {
     this.#unit = unit
@@ -42,11 +50,31 @@ export class Fences {
     }
   }
 
+  /** Notes the fences that earlier owners have told. */
+  learn(told: readonly ToldFences[]): void {
+    this.#told = told
+  }
+
+  /**
+   * Returns the fences that later owners may judge by. They lie behind the records that this owner read
+   * before it knew its fences.
+   */
+  get told(): ReadonlyMap<string, number> {
+    const known = [...this.#fences].filter(([, at]) => at < Infinity)
+    return new Map(known.map(([topic, at]) => [topic, Math.max(at, this.#counted.get(topic) ?? 0)]))
+  }
+
   /** Returns true if the owner of an earlier tenure, `by`, has appended this record too late. */
   isVoid(offset: number, { source }: Pick<SourcedMessage, 'source'>, by: Tenure | undefined): boolean {
+    const { topic, partition } = source
     // Before a growth of the topics, it was a message of another unit.
-    if (source.partition !== this.#unit || !isEarlier(by, this.#tenure)) return false
-    return offset >= (this.#fences.get(source.topic) ?? Infinity)
+    if (partition !== this.#unit || !isEarlier(by, this.#tenure)) return false
+    const isBehind = (fences: ReadonlyMap<string, number>): boolean =>
+      offset >= (fences.get(topic) ?? Infinity)
+    if (isBehind(this.#fences)) return true
+    if (this.#told.some((told) => isEarlier(by, told.by) && isBehind(told.fences))) return true
+    this.#counted.set(topic, Math.max(offset + 1, this.#counted.get(topic) ?? 0))
+    return false
   }
 
   /**

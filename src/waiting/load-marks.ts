@@ -1,16 +1,20 @@
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import { headerText } from '../message/record-headers.ts'
 import { blockSize, placesOf } from './block.ts'
+import type { ToldFences } from './fences.ts'
 import {
   decodeDone,
   decodeOwners,
+  fencesHeader,
   lastDoneHeader,
   type OwnersMark,
+  parseFences,
   parseMarkKey,
   parsePlace,
   type PlaceInLog,
 } from './marks.ts'
 import type { Owners } from './owners.ts'
+import { tenureOf } from './tenure.ts'
 
 /** The keys of marks that the log of marks has, by the block that they describe. */
 export type MarkKeys = Map<number, Set<string>>
@@ -18,7 +22,11 @@ export type MarkKeys = Map<number, Set<string>>
 /** The block under which the keys stand that belong to another log, or can't be read. */
 export const noBlock = -1
 
-type Read = { readonly value: Buffer; readonly place: PlaceInLog | undefined }
+type Read = {
+  readonly value: Buffer
+  readonly place: PlaceInLog | undefined
+  readonly fences: ReadonlyMap<string, number>
+}
 
 /** The marks of the earlier owners of a unit. */
 export type LoadedMarks = {
@@ -30,6 +38,7 @@ export type LoadedMarks = {
   readonly lastPlace: PlaceInLog | undefined
   /** The offsets of the records that are void. */
   readonly void: ReadonlySet<number>
+  readonly fences: readonly ToldFences[]
   /** Yields the offsets from `from` on that are done. */
   doneFrom(from: number): Iterable<number>
   /** Returns how many offsets from `from` to `to` are known to have records that are not done. */
@@ -52,24 +61,14 @@ export async function loadMarks({
   readonly owners: Owners
   readonly signal: AbortSignal
 }): Promise<LoadedMarks> {
-  const latest = new Map<string, Read>()
-  for await (const records of reader.readWhole({ topic, partition: unit, from: 0, signal })) {
-    for (const { key, value, headers } of records) {
-      if (key === null) continue
-      if (value === null) latest.delete(key.toString())
-      else
-        latest.set(key.toString(), {
-          value: Buffer.from(value),
-          place: parsePlace(headerText(headers, lastDoneHeader)),
-        })
-    }
-  }
+  const latest = await readLatest(reader, { topic, partition: unit, signal })
   const ownersOf = new Map<number, OwnersMark>()
   const done = new Map<number, Buffer[]>()
   const voids = new Set<number>()
+  const told: ToldFences[] = []
   const keys: MarkKeys = new Map()
   let lastPlace: PlaceInLog | undefined
-  for (const [text, { value, place }] of latest) {
+  for (const [text, { value, place, fences }] of latest) {
     const key = parseMarkKey(text)
     const isOurs = key !== undefined && key.topicId === topicId
     keysOf(keys, isOurs ? key.block : noBlock).add(text)
@@ -85,6 +84,8 @@ export async function loadMarks({
       for (const at of placesOf(bits)) voids.add(key.block * blockSize + at)
       continue
     }
+    const by = tenureOf(key.writer)
+    if (by !== undefined && fences.size > 0) told.push({ by, fences })
     done.set(key.block, [...(done.get(key.block) ?? []), bits])
     if (place !== undefined && place.offset >= (lastPlace?.offset ?? 0)) lastPlace = place
   }
@@ -93,9 +94,31 @@ export async function loadMarks({
     keys,
     lastPlace,
     void: voids,
+    fences: told,
     ...readDone(done),
     undoneBetween: undoneIn(ownersOf, done),
   }
+}
+
+/** Reads the last value of each key. */
+async function readLatest(
+  reader: Pick<PartitionReader, 'readWhole'>,
+  where: { readonly topic: string; readonly partition: number; readonly signal: AbortSignal },
+): Promise<ReadonlyMap<string, Read>> {
+  const latest = new Map<string, Read>()
+  for await (const records of reader.readWhole({ ...where, from: 0 })) {
+    for (const { key, value, headers } of records) {
+      if (key === null) continue
+      if (value === null) latest.delete(key.toString())
+      else
+        latest.set(key.toString(), {
+          value: Buffer.from(value),
+          place: parsePlace(headerText(headers, lastDoneHeader)),
+          fences: parseFences(headerText(headers, fencesHeader)),
+        })
+    }
+  }
+  return latest
 }
 
 /**

@@ -1,5 +1,13 @@
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
-import type { UnitQueue } from './unit-queue.ts'
+import type { FoundLog } from './queue-options.ts'
+
+/** A failed read or write is tried again after this time, in milliseconds. */
+export const againAfterMs = 1_000
+/**
+ * The end of the log is asked for this often, in milliseconds: in the first minute of a tenure, because the
+ * previous owner may still append, and later. Appends of this owner need no such look.
+ */
+export const lookMs = { early: 5_000, late: 30_000, earlyFor: 60_000 }
 
 /**
  * Looks whether others have appended records to the logs of units, and whether the logs have lost some. Asks
@@ -7,7 +15,7 @@ import type { UnitQueue } from './unit-queue.ts'
  * looked up now. `nowMs` is the time of `performance.now`.
  */
 export async function lookAt(
-  queues: ReadonlyMap<number, UnitQueue>,
+  queues: ReadonlyMap<number, { beginLook(nowMs: number): (found: FoundLog) => Promise<void> }>,
   {
     reader,
     topic,

@@ -5,6 +5,8 @@ import { keysOf, type MarkKeys, noBlock } from './load-marks.ts'
 import {
   encodeDone,
   encodeOwners,
+  fencesHeader,
+  fencesText,
   lastDoneHeader,
   type MarkKey,
   markKeyText,
@@ -26,6 +28,8 @@ export type MarkWriterOptions = {
   readonly partition: QueuePartition
   readonly owners: Owners
   readonly index: UnitIndex
+  /** Returns the fences that the marks tell. */
+  readonly fences: () => ReadonlyMap<string, number>
   /** The keys that the log of marks has. The writer keeps them up to date. */
   readonly keys: MarkKeys
   /**
@@ -66,6 +70,8 @@ export class MarkWriter {
   /** Which records of a block this owner has found void, as bitmaps. */
   readonly #voids = new Map<number, Buffer>()
   readonly #dirtyVoids = new Set<number>()
+  /** The fences that the marks have told. */
+  #told = ''
   /** The number of done records whose marks aren't written. */
   #unwritten = 0
   /** The keys of marks that are void and still there. */
@@ -142,6 +148,7 @@ export class MarkWriter {
 
   async #flush(): Promise<void> {
     const { partition, owners, index, topicId, writer } = this.#options
+    const fences = this.#tellFences()
     const dirty = [...this.#dirty]
     const sealed = [...this.#sealed]
     const settled = this.#unwritten
@@ -166,7 +173,10 @@ export class MarkWriter {
       marks.push({
         key: { kind: 'done', topicId, block, writer },
         value: encodeDone(bits),
-        headers: last === undefined ? {} : { [lastDoneHeader]: placeText(last) },
+        headers: {
+          ...(fences !== '' && { [fencesHeader]: fences }),
+          ...(last !== undefined && { [lastDoneHeader]: placeText(last) }),
+        },
       })
     }
     await Promise.all(marks.map((mark) => this.#write(mark)))
@@ -175,6 +185,18 @@ export class MarkWriter {
     await this.#removeBelow(partition.committedOffset)
     if (partition.isBegun) await this.#removeVoid()
     if (this.#dirty.size > 0 || this.#sealed.size > 0) this.#soon()
+  }
+
+  /** Returns the text of the fences. If no mark has told it, one of a block that still waits is due. */
+  #tellFences(): string {
+    const { fences, index } = this.#options
+    const text = fencesText(fences())
+    const block = Math.floor(index.head / blockSize)
+    if (text !== this.#told && index.block(block) !== undefined) {
+      this.#dirty.add(block)
+      this.#told = text
+    }
+    return text
   }
 
   /** The marks of void records come first: a void record that only counts as done could hide its message. */

@@ -106,7 +106,7 @@ function isOwners(value: unknown): value is {
   )
 }
 
-function isSequence(value: unknown): boolean {
+function isSequence(value: unknown): value is [string, number] {
   return Array.isArray(value) && typeof value[0] === 'string' && Number.isInteger(value[1])
 }
 
@@ -127,6 +127,28 @@ export function decodeDone(value: Buffer): Buffer | undefined {
  * ask the brokers whether the log still has it. Older versions ignore the header.
  */
 export const lastDoneHeader = 'last-done'
+
+/**
+ * The header of a done mark with the fences of its writer (`fences.ts`), by which later owners judge. Older
+ * versions ignore the header.
+ */
+export const fencesHeader = 'fences'
+
+/** Returns the text of fences, which is '' for none. */
+export function fencesText(fences: ReadonlyMap<string, number>): string {
+  return fences.size === 0 ? '' : JSON.stringify([...fences])
+}
+
+/** Reads the fences of a writer. Without a readable text, there are none. */
+export function parseFences(text: string | undefined): ReadonlyMap<string, number> {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text ?? '[]')
+  } catch {
+    return new Map()
+  }
+  return new Map(Array.isArray(parsed) ? parsed.filter(isSequence) : [])
+}
 
 /** A record of a log. */
 export type PlaceInLog = {

@@ -9,6 +9,7 @@ import { Drops } from './drops.ts'
 import { Fences } from './fences.ts'
 import { heldWaiting } from './held-waiting.ts'
 import { loadMarks, otherFrom } from './load-marks.ts'
+import { againAfterMs, lookMs } from './look.ts'
 import { type OwnersMark, parseQueued, type PlaceInLog, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter } from './mark-writer.ts'
 import { OldRecords } from './old-records.ts'
@@ -20,13 +21,6 @@ import { type Tenure, tenureOf, writerOf } from './tenure.ts'
 import { UnitIndex } from './unit-index.ts'
 
 const tookOver = 'took over the messages that wait for their turn'
-/** A failed read or write is tried again after this time, in milliseconds. */
-const againAfterMs = 1_000
-/**
- * The end of the log is asked for this often, in milliseconds: in the first minute of a tenure, because the
- * previous owner may still append, and later. Appends of this owner need no such look.
- */
-const lookMs = { early: 5_000, late: 30_000, earlyFor: 60_000 }
 
 /**
  * The queues of all destinations in one unit: a partition of `waiting`, and the index of what it holds. It
@@ -67,6 +61,8 @@ export class UnitQueue {
   readonly #unsealed = new Map<number, ReadonlyMap<string, number>>()
   /** The offsets of the records that an earlier owner has found void. */
   #void: ReadonlySet<number> = new Set()
+  /** Those that this owner has found void before it could mark them. */
+  readonly #unmarked: PlaceInLog[] = []
   /** True while a record counts as taken, so that no next owner begins before the last look at the log. */
   #isHeld = false
   #isLeaving = false
@@ -198,6 +194,7 @@ export class UnitQueue {
     this.#unsealed.clear()
     this.#knownEnd = range.end
     this.#void = isVoid ? new Set() : loaded.void
+    this.#fences.learn(isVoid ? [] : loaded.fences)
     await this.#read()
     if (!isVoid)
       for (const offset of loaded.doneFrom(from))
@@ -209,9 +206,11 @@ export class UnitQueue {
       topicId,
       writer: this.#writer,
       index,
+      fences: () => this.#fences.told,
       keys: loaded.keys,
       areVoid: !isVoid ? 'no' : differsFrom < Infinity && !found.isForeign ? 'once begun' : 'at once',
     })
+    for (const place of this.#unmarked.splice(0)) this.#marks.voided(place)
     if (!signal.aborted) partition.lend()
     this.#isHeld = !signal.aborted
     this.#lookAtMs = performance.now() + lookMs.early
@@ -493,7 +492,8 @@ export class UnitQueue {
   #isVoid(place: PlaceInLog, message: QueuedMessage, by: Tenure | undefined): boolean {
     if (this.#void.has(place.offset)) return true
     const isVoid = this.#fences.isVoid(place.offset, message, by)
-    if (isVoid) this.#marks?.voided(place)
+    if (isVoid && this.#marks === undefined) this.#unmarked.push(place)
+    else if (isVoid) this.#marks?.voided(place)
     else this.before.note(message, this.#fences.isCertain(by))
     return isVoid
   }

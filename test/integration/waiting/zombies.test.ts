@@ -123,6 +123,25 @@ test('an owner that loses its unit looks for void records first, and the next on
   expect(await third.drain('a')).toEqual(['m1'])
 })
 
+test('what a zombie appends after the last look of its successor is void for the owners that follow', async () => {
+  const of = await createQueueTopics()
+  const zombie = await own(of, 0)
+  const second = await own(of, 1)
+  second.begin()
+  await second.appendNew(1)
+  await second.appendNew(2)
+  second.lose()
+  await look(of, second, () => second.lent() === 0)
+  await zombie.appendNew(1)
+  const third = await own(of, 2)
+  await zombie.appendNew(2)
+  await look(of, third, () => third.queue.isEmpty || !third.queue.isLookDue(performance.now()))
+  expect(await third.drain('a')).toEqual(['m1', 'm2'])
+  await third.queue.flush()
+  const fourth = await own(of, 3)
+  expect(fourth.queue.undone).toBe(0)
+})
+
 test('an owner that stops waits for what it reads of the log', async () => {
   const { of, second } = await appendedTooLate()
   await lookAt(new Map([[0, second.queue]]), { reader, topic: of.topic, nowMs: performance.now() })

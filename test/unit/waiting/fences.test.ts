@@ -31,6 +31,25 @@ test('what later owners append is never void, nor what is by nobody who is known
     expect(fences.isVoid(110, message(), by)).toBe(false)
 })
 
+test('later owners judge by the fences that an owner has told, and find nothing void that it has found in the queue', () => {
+  const fences = new Fences(unit, own)
+  expect([...fences.told]).toEqual([])
+  fences.begin('events')
+  const [first, second] = [fences.ahead(), fences.ahead()]
+  expect(fences.isVoid(115, message(), earlier)).toBe(false)
+  second(120)
+  expect(fences.isVoid(121, message(), earlier)).toBe(true)
+  first(110)
+  fences.begin('deletions')
+  expect([...fences.told]).toEqual([['events', 116]])
+  const next = new Fences(unit, later)
+  next.learn([{ by: own, fences: fences.told }])
+  expect(next.isVoid(115, message(), earlier)).toBe(false)
+  expect(next.isVoid(116, message(), earlier)).toBe(true)
+  expect(next.isVoid(116, message('deletions'), earlier)).toBe(false)
+  for (const by of [own, later, undefined]) expect(next.isVoid(116, message(), by)).toBe(false)
+})
+
 test('an offset that was asked for before a topic has begun is no fence of the topic', () => {
   const fences = new Fences(unit, own)
   const before = fences.ahead()

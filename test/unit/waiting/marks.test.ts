@@ -6,7 +6,9 @@ import {
   decodeOwners,
   encodeDone,
   encodeOwners,
+  fencesText,
   markKeyText,
+  parseFences,
   parseMarkKey,
   parseQueued,
   queuedText,
@@ -58,6 +60,17 @@ test('a done mark names the places that are done', () => {
       expect([...placesOf(bits ?? Buffer.alloc(0))]).toEqual(places.toSorted((a, b) => a - b))
     }),
   )
+})
+
+test('fences are read as they were written, and from any other text none', () => {
+  const fences = new Map([
+    ['events', 12],
+    ['memberships', 0],
+  ])
+  expect(parseFences(fencesText(fences))).toEqual(fences)
+  expect(fencesText(new Map())).toBe('')
+  for (const text of [undefined, '', '{}', 'null', '[', '[["events"]]', '[["events",1.5]]', '[[1,2]]'])
+    expect(parseFences(text).size).toBe(0)
 })
 
 test('keys and headers are read as they were written, and others are not', () => {
