@@ -124,9 +124,7 @@ test('they keep no message from the other one: not while they fill the buffer, a
     async () => (await fetched(second)) && sent.free === each * (limited / 10) + 500,
   )
   expect(queues.left).toBeGreaterThan((limited * each) / 2)
-  // They get what their rate allows meanwhile.
-  const [before, atMs] = [sent.limited, performance.now()]
-  await until('two seconds have passed', () => (answerAll(), performance.now() - atMs > 2_000))
-  expect(sent.limited - before).toBeGreaterThan(1.5 * limited)
+  const before = sent.limited
+  await until('the limited ones go on', () => (answerAll(), sent.limited - before > 2 * limited))
   await all.pipeline.drain()
 })
