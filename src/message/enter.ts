@@ -7,6 +7,7 @@ import { skipSpace, startOf } from './json/json-skip.ts'
 import { defaultLimits, type MessageLimits } from './limits.ts'
 import { outlineOf, textOf, writeOutline } from './message-outline.ts'
 import { respell, respelledText } from './json/respell.ts'
+import { mostTidied, tidiedBytes, tidy } from './json/tidy.ts'
 import { type Excess, findOutlineExcess, outlineHoldsInfinite } from './depth-and-keys.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
@@ -45,8 +46,18 @@ export function enter(
   }
   const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength)
   if (!isUtf8(bytes)) return refuse('not_utf8', 'Send the value as UTF-8.')
-  const short = enterCanonical(bytes, origin, limits)
+  const short = enterCanonical(bytes, origin, limits) ?? enterTidied(bytes, origin, limits)
   return short === undefined ? enterRespelled(bytes, origin, limits) : { ok: true, message: short }
+}
+
+/** Brings a record's value into canonical form by tidying it, if that is enough. */
+function enterTidied(value: Buffer, origin: Origin, limits: MessageLimits): Entered | undefined {
+  if (value.length > mostTidied) return undefined
+  const tidied = tidy(value, skipSpace(value, startOf(value)))
+  // If nothing was left out, the value was canonical, and the short way isn't open to it.
+  if (tidied === undefined || tidied.length === value.length) return undefined
+  if (skipSpace(value, tidied.end) !== value.length) return undefined
+  return enterCanonical(tidiedBytes(tidied.length), origin, limits)
 }
 
 /**

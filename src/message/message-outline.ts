@@ -127,7 +127,11 @@ export function memberOf(text: string, name: string): unknown {
 }
 
 function valueIn(text: string, start: number, end: number): unknown {
-  const raw = text.slice(start, end)
+  return valueOf(text.slice(start, end))
+}
+
+/** Returns the value of a canonical JSON text, as it is in an outline. */
+export function valueOf(raw: string): unknown {
   switch (raw[0]) {
     case '{':
       return new RawObject(raw)

@@ -4,8 +4,9 @@ import { invalid } from '../../message/json/canonical-number.ts'
 import { scanObject } from '../../message/canonical-scan.ts'
 import { skipSpace, skipString, startOf, weigh, type Weight } from '../../message/json/json-skip.ts'
 import type { MessageLimits } from '../../message/limits.ts'
+import { copyTidied, mostTidied, tidy } from '../../message/json/tidy.ts'
 import { copyRespelled, respell, respelledText } from '../../message/json/respell.ts'
-import { memberOf, type Outline, outlineOf } from '../../message/message-outline.ts'
+import { memberOf, type Outline, outlineOf, valueOf } from '../../message/message-outline.ts'
 import type { BodyFault } from './body.ts'
 import { maxBatchMessages, maxMessageBytes } from './request-limits.ts'
 import type { RequestWork } from './request-work.ts'
@@ -20,6 +21,7 @@ import {
   isAt,
   openBrace,
   openBracket,
+  plain,
   quote,
 } from '../../message/json/json-bytes.ts'
 import type { Items } from './item.ts'
@@ -66,6 +68,12 @@ export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Sc
   }
   if (!work.respells(weight)) return refuse('too_dense')
   const start = startOf(bytes)
+  const given = { bytes, start: skipSpace(bytes, start), limits }
+  const tidied = bytes.length <= mostTidied ? addTidied(items, given) : invalid
+  if (tidied !== invalid) {
+    if (skipSpace(bytes, tidied) !== bytes.length) return refuse('not_json')
+    return { ok: true, body: { writeKey: places.valueOf(Field.writeKey) }, items, lostDigits: 0 }
+  }
   const respelled = respell(bytes, start, limits)
   if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
   const { lostDigits } = respelled
@@ -77,6 +85,37 @@ export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Sc
   return { ok: true, body: { writeKey: outline['writeKey'] }, items, lostDigits }
 }
 
+/** A value among the bytes that a client has sent. */
+type Given = { readonly bytes: Buffer; readonly start: number; readonly limits: Limits }
+
+/** So many messages of a batch are tidied in vain. Then no other one is tidied. */
+const mostInVain = 3
+
+/** What a client has sent in the place of the message that was tidied last. */
+let original = Buffer.allocUnsafeSlow(mostTidied)
+
+/**
+ * Tidies the message that begins at `start`. If it is canonical then, it is written in place of what the
+ * client has sent, and added to `items`. Returns the place after what the client has sent, or `invalid`.
+ */
+function addTidied(items: ScannedItems, { bytes, start, limits }: Given): number {
+  const tidied = tidy(bytes, start)
+  // A number may have become longer.
+  if (tidied === undefined || start + tidied.length > tidied.end) return invalid
+  const { end, length } = tidied
+  if (original.length < end - start) original = Buffer.allocUnsafeSlow(2 * (end - start))
+  bytes.copy(original, 0, start, end)
+  copyTidied(bytes, start, length)
+  places.beginAgain()
+  if (scanObject(bytes, start, places, limits) === start + length) {
+    bytes.fill(space, start + length, end)
+    items.addScanned(start, start + length)
+    return end
+  }
+  original.copy(bytes, start, 0, end - start)
+  return invalid
+}
+
 /**
  * Adds the value that was respelled last to `items`. If there is room for it in place of what the client has
  * sent, it is written there, because the short way needs all messages in one buffer. Returns true if the
@@ -84,7 +123,7 @@ export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Sc
  */
 function addRespelled(
   items: ScannedItems,
-  { bytes, start, limits }: { readonly bytes: Buffer; readonly start: number; readonly limits: Limits },
+  { bytes, start, limits }: Given,
   { end, length, hasNonNumber }: { end: number; length: number; hasNonNumber: boolean },
 ): boolean {
   const isObject = bytes[skipSpace(bytes, start)] === openBrace
@@ -103,8 +142,8 @@ function addRespelled(
 }
 
 /**
- * Scans the body of a batch. Finds the places of its messages in one pass, and parses the rest of the body.
- * A message that isn't in canonical form (as JSON.stringify writes it) is respelled.
+ * Scans the body of a batch. Finds the places of its messages in one pass, and reads the rest of the body.
+ * A message that isn't in canonical form (as JSON.stringify writes it) is tidied or respelled.
  */
 export function scanBatch(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
   if (!isUtf8(bytes)) return refuse('not_utf8')
@@ -117,13 +156,10 @@ function refuse(fault: BodyFault): Refused {
   return { ok: false, fault }
 }
 
-/**
- * Reads the body without its list of messages. No values are made of it, because V8 makes a hidden class for
- * each new order of keys.
- */
+/** Reads the members of a batch beside its list of messages. */
 function withRest(
   bytes: Buffer,
-  { start, end, scan, long }: FoundList,
+  { start, end, scan, long, others, bodyEnd }: FoundList,
   { maxDepth }: Limits,
   work: RequestWork,
 ): Scanned {
@@ -133,14 +169,50 @@ function withRest(
     return { ok: true, body: { writeKey: keyIn(bytes) }, items, lostDigits: 0 }
   }
   if (!work.reads({ bytes: bytes.length - (end - start), long })) return refuse('too_dense')
-  const rest = Buffer.concat([bytes.subarray(startOf(bytes), start), emptyList, bytes.subarray(end)])
-  const respelled = respell(rest, 0, { maxDepth })
-  if (respelled === undefined || skipSpace(rest, respelled.end) !== rest.length) return refuse('not_json')
-  const lostDigits = scan.lostDigits + respelled.lostDigits
-  return { ok: true, body: outlineOf(respelledText()), items, lostDigits }
+  if (skipSpace(bytes, bodyEnd) !== bytes.length) return refuse('not_json')
+  const rest = readMembers(bytes, others, maxDepth)
+  if (rest === undefined) return refuse('not_json')
+  return { ok: true, body: rest.body, items, lostDigits: scan.lostDigits + rest.lostDigits }
 }
 
-const emptyList = Buffer.from('[]')
+/**
+ * Reads members of a batch. Returns `undefined` if they aren't JSON. Their objects stay text, because V8
+ * makes a hidden class for each new order of keys.
+ */
+function readMembers(
+  bytes: Buffer,
+  members: readonly Member[],
+  maxDepth: number,
+): Pick<ScannedBody, 'body' | 'lostDigits'> | undefined {
+  let lostDigits = 0
+  const body: { [field: string]: unknown } = {}
+  for (const { keyStart, keyEnd, start, end } of members) {
+    const name = nameAt(bytes, keyStart, keyEnd)
+    const respelled = respell(bytes, start, { maxDepth: maxDepth - 1 })
+    if (name === undefined || respelled === undefined) return undefined
+    if (skipSpace(bytes, respelled.end) !== end) return undefined
+    lostDigits += respelled.lostDigits
+    if (shared.has(name)) body[name] = valueOf(respelledText())
+  }
+  return { body, lostDigits }
+}
+
+/** The members that a batch has for all of its messages. */
+const shared: ReadonlySet<string> = new Set(['writeKey', 'sentAt', 'context', 'integrations'])
+
+/** Returns the name that a key spells, or `undefined` if the key isn't JSON. */
+function nameAt(bytes: Buffer, start: number, end: number): string | undefined {
+  if (isPlain(bytes, start + 1, end - 1)) return bytes.toString('latin1', start + 1, end - 1)
+  const respelled = respell(bytes, start, { maxDepth: 0 })
+  return respelled?.end === end ? String(valueOf(respelledText())) : undefined
+}
+
+/** Returns true if all bytes between `start` and `end` stand for themselves in a string. */
+function isPlain(bytes: Buffer, start: number, end: number): boolean {
+  let at = start
+  while (at < end && plain[bytes[at] ?? 0] === 1) at++
+  return at === end
+}
 
 /**
  * Scans a batch whose list couldn't be found, because the body isn't a JSON object with exactly one list
@@ -183,6 +255,18 @@ type FoundList = {
   readonly scan: ItemScan
   /** The bytes of long texts outside of the list. */
   long: number
+  /** The other members. */
+  readonly others: readonly Member[]
+  /** The place after the body. */
+  bodyEnd: number
+}
+
+/** The places of a member: those of its key, that of its value, and that of the sign after it. */
+type Member = {
+  readonly keyStart: number
+  readonly keyEnd: number
+  readonly start: number
+  readonly end: number
 }
 
 /**
@@ -204,6 +288,7 @@ function findList(
   work: RequestWork,
 ): FoundList | Refused | undefined {
   let found: FoundList | undefined
+  const others: Member[] = []
   let long = 0
   let at = work.skipSpace(bytes, from)
   if (bytes[at] !== openBrace) return undefined
@@ -215,13 +300,14 @@ function findList(
     // A key with an escape may be `batch` in another spelling.
     if (bytes[colonAt] !== colon || mayBeSpelled(bytes, keyStart, keyEnd)) return undefined
     const start = work.skipSpace(bytes, colonAt + 1)
+    const isList = isAt(bytes, keyStart, keyEnd, batchKey)
     let end: number
-    if (isAt(bytes, keyStart, keyEnd, batchKey)) {
+    if (isList) {
       if (found !== undefined || bytes[start] !== openBracket) return undefined
       const scan = new ItemScan(bytes, limits, work)
       end = scan.list(start)
       if (end === invalid) return refuse(scan.fault)
-      found = { ok: true, start, end, scan, long }
+      found = { ok: true, start, end, scan, long, others, bodyEnd: end }
       if (scan.items.length > maxBatchMessages) return found
     } else {
       const weight = weigh(bytes, start, work.mostRest)
@@ -232,9 +318,11 @@ function findList(
     const restBytes = end - from - long - (found === undefined ? 0 : found.end - found.start)
     if (restBytes >= work.mostRest) return refuse('too_dense')
     at = work.skipSpace(bytes, end)
+    if (!isList) others.push({ keyStart, keyEnd, start, end: at })
   } while (bytes[at] === comma)
   if (bytes[at] !== closeBrace || found === undefined) return undefined
   found.long = long
+  found.bodyEnd = at + 1
   return found
 }
 
@@ -266,6 +354,8 @@ class ItemScan {
   readonly #bytes: Buffer
   readonly #limits: Limits
   readonly #work: RequestWork
+  /** The number of messages that were tidied, and weren't canonical then. */
+  #inVain = 0
 
   constructor(bytes: Buffer, limits: Limits, work: RequestWork) {
     this.#bytes = bytes
@@ -333,14 +423,20 @@ class ItemScan {
 
   #respell(start: number): number {
     const work = this.#work
+    let tidies = this.#inVain < mostInVain
     if (work.isLimited) {
       const weight = weigh(this.#bytes, start, work.mostRespelled)
       if (!work.respells(weight) || (!work.isLookedAt && !work.scans(weight))) return this.#refuse()
+      tidies &&= weight.bytes <= mostTidied
     }
+    const given = { bytes: this.#bytes, start, limits: this.#limits }
+    const tidied = tidies ? addTidied(this.items, given) : invalid
+    if (tidied !== invalid) return tidied
+    this.#inVain++
     const respelled = respell(this.#bytes, start, { maxDepth: this.#limits.maxDepth, nonNumbers: 'null' })
     if (respelled === undefined) return invalid
     this.lostDigits += respelled.lostDigits
-    addRespelled(this.items, { bytes: this.#bytes, start, limits: this.#limits }, respelled)
+    addRespelled(this.items, given, respelled)
     return respelled.end
   }
 }
