@@ -13,7 +13,7 @@ const queued = 1_000
 /** How many messages a destination with a queue has too many, and how many it takes in a second. */
 const waitingEach = 40
 const takenPerS = 1
-const warmupS = 20
+const warmupS = 40
 
 type BesideSettings = {
   readonly runs: number

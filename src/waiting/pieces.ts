@@ -1,7 +1,7 @@
 import type { LogPiece } from '../kafka/read/partition-reader.ts'
 import type { WholeRecord } from '../message/records.ts'
 
-/** Consecutive records of one unit's log. `from` is the offset from which they were fetched. */
+/** Consecutive records of one unit's log, all from the offset `from` on. */
 export type Piece = LogPiece & { readonly from: number; readonly unit: number; readonly bytes: number }
 
 /**
@@ -29,7 +29,9 @@ export class Pieces {
     return undefined
   }
 
-  add(unit: number, from: number, { records, next }: LogPiece): Piece {
+  /** Keeps a piece that was fetched from `asked`. It may begin before that, with its first batch. */
+  add(unit: number, asked: number, { records, next }: LogPiece): Piece {
+    const from = Math.min(asked, records[0]?.offset ?? asked)
     const bytes = records.reduce((sum, { key, value }) => sum + (key?.length ?? 0) + (value?.length ?? 0), 0)
     const piece: Piece = { unit, from, records, next, bytes }
     this.#pieces.add(piece)

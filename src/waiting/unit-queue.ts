@@ -532,7 +532,7 @@ export class UnitQueue {
         piece ??= pieces.add(
           unit,
           offset,
-          await reader.piece({ topic, partition: unit, from: offset, to, signal }),
+          await reader.piece({ topic, partition: unit, from: offset, to, hasWholeBatch: true, signal }),
         )
         for (const wanted of [...this.#wanted.keys()].toSorted((a, b) => a - b))
           if (wanted >= piece.from && wanted < piece.next) this.#hand(wanted, piece.records)

@@ -12,7 +12,7 @@ const damagedTries = 3
 export const fetchBackoff = { minMs: 100, maxMs: 2_000 }
 
 export type FetchedRecords = Omit<RecordSet, 'records'> & {
-  /** The records that a consumer may read, none before the offset that the fetch asked for. */
+  /** The records that a consumer may read, none before the first offset that is kept. */
   readonly records: ReturnType<typeof withoutAborted>
   /** True if the batch at the offset is damaged, or incomplete. Then there is nothing to read. */
   readonly isDamaged: boolean
@@ -22,15 +22,17 @@ export type FetchedRecords = Omit<RecordSet, 'records'> & {
 
 /**
  * Reads the records of one partition in the answer to a fetch that asked for the offset `from`. `damaged` is
- * the number of earlier answers in which the batch at this offset was damaged.
+ * the number of earlier answers in which the batch at this offset was damaged. A broker answers with the
+ * whole batch in which `from` is. Its records before `keptFrom` are left out.
  */
 export async function readFetched(
   { recordSet, highWatermark, abortedTransactions }: FetchedPartition,
   from: number,
   damaged: number,
+  keptFrom = from,
 ): Promise<FetchedRecords> {
   const passesDamaged = damaged >= damagedTries
   const read = await readRecordSet(recordSet, { passDamaged: passesDamaged, end: highWatermark })
-  const records = withoutAborted(read.records, abortedTransactions, from)
+  const records = withoutAborted(read.records, abortedTransactions, keptFrom)
   return { ...read, records, isDamaged: read.nextOffset <= from, passesDamaged }
 }

@@ -124,10 +124,11 @@ export class LogReader {
 
   /**
    * Fetches once. Returns the records of the answer whose offsets are at least `from` and lower than `to`.
+   * With `keptFrom`, also those from this offset on that come before `from` in the same batch.
    */
-  async piece<T>(from: number, to: number, take: Take<T>): Promise<Piece<T>> {
+  async piece<T>(from: number, to: number, take: Take<T>, keptFrom = from): Promise<Piece<T>> {
     await this.#patiently(() => this.#connect())
-    const { records, next } = await this.#piece(from, to, take)
+    const { records, next } = await this.#piece(from, to, take, keptFrom)
     return { records, next: Math.min(next, to) }
   }
 
@@ -206,15 +207,18 @@ export class LogReader {
     return this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
   }
 
-  /** Returns those records of one fetch whose offsets are at least `position` and lower than `end`. */
-  async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
+  /**
+   * Returns those records of one fetch from `position` whose offsets are at least `keptFrom` and lower than
+   * `end`.
+   */
+  async #piece<T>(position: number, end: number, take: Take<T>, keptFrom = position): Promise<Piece<T>> {
     const { signal } = this.#options
     const startedMs = performance.now()
     for (let [empty, damaged] = [0, 0]; empty < emptyAnswers;) {
       const answer = await this.#patiently(() => this.#fetch(position))
       if (answer === 'gone') return { records: [], next: (await this.range()).start }
       if (answer !== 'later' && answer.recordSet.length > 0) {
-        const read = await readFetched(answer, position, damaged++)
+        const read = await readFetched(answer, position, damaged++, keptFrom)
         if (!read.isDamaged) return this.#pieceOf(read, { end, take })
       } else if (answer !== 'later' && readableEnd(answer) >= end) {
         empty++

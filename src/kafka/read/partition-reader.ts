@@ -81,8 +81,8 @@ export type PartitionReader = {
   /** Reads like `read`, but also yields headers, and also yields the records that have no key. */
   readWhole(options: ReadOptions): AsyncGenerator<readonly WholeRecord[], void>
   /**
-   * Fetches once from the log. Returns the records of the answer whose offsets are at least `from` and less
-   * than `to`. Records without a key are returned too.
+   * Fetches once from the log. Returns the records of the answer whose offsets are at least `from` (see
+   * `hasWholeBatch`) and less than `to`. Records without a key are returned too.
    */
   piece(where: PieceOptions): Promise<LogPiece>
   /** Ends all readings with an error. */
@@ -96,6 +96,11 @@ export type PieceOptions = Where & {
    * offset must not be higher than the end of the log.
    */
   readonly to: number
+  /**
+   * True: returns the records before `from` too that come with it, because they are in the same batch. A
+   * broker sends whole batches.
+   */
+  readonly hasWholeBatch?: boolean
 }
 
 /**
@@ -259,7 +264,8 @@ export function createPartitionReader(
     divergesAt,
     read: (options) => readAs(options, keyed),
     readWhole: (options) => readAs(options, whole),
-    piece: ({ from, to, ...where }) => reading(where, (log) => log.piece(from, to, whole)),
+    piece: ({ from, to, hasWholeBatch = false, ...where }) =>
+      reading(where, (log) => log.piece(from, to, whole, hasWholeBatch ? 0 : from)),
     async stop() {
       stopping.abort(new Error('the reader is stopped'))
       await sessions.close()

@@ -23,8 +23,12 @@ export type WaitingOptions = {
 
 /** The most bytes that one fetch of waiting messages brings. */
 const fetchBytes = 512 * 1024
-/** The memory of each process for waiting messages that were fetched and not delivered yet, in bytes. */
-const cacheBytes = 32 * 1024 * 1024
+/**
+ * The memory of each process for waiting messages that were fetched and not delivered yet, in bytes. With a
+ * thousand limited destinations, it has to hold 40 messages of each, or most fetches bring one that is
+ * needed.
+ */
+const cacheBytes = 96 * 1024 * 1024
 const unitsAtATime = 8
 /** What has waited for this part of the retention becomes a dead letter, before Kafka deletes it. */
 const mostOfRetention = 0.9

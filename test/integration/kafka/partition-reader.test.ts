@@ -255,6 +255,19 @@ describe('a piece', () => {
     expect(await reader.piece({ topic, partition: 0, from: 2, to: 3 })).toMatchObject({ next: 3 })
   })
 
+  test('has the whole of its first batch, if it is asked for', async () => {
+    await createTopic(topic)
+    await produce(topic, numbered(5))
+    await produce(topic, numbered(5, { from: 5 }))
+    const offsetsFrom = async (from: number, hasWholeBatch: boolean): Promise<readonly number[]> => {
+      const { records } = await reader.piece({ topic, partition: 0, from, to: 10, hasWholeBatch })
+      return records.map(({ offset }) => offset)
+    }
+    expect(await offsetsFrom(7, false)).toEqual([7, 8, 9])
+    expect(await offsetsFrom(7, true)).toEqual([5, 6, 7, 8, 9])
+    expect(await offsetsFrom(3, true)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+  })
+
   test('of each of several partitions at once leaves no connection open', async () => {
     await createTopic(topic, { partitions: 4 })
     const four = [0, 1, 2, 3]
