@@ -24,9 +24,9 @@ export type WaitingOptions = {
 /** The most bytes that one fetch of waiting messages brings. */
 const fetchBytes = 512 * 1024
 /**
- * The memory of each process for waiting messages that were fetched and not delivered yet, in bytes. With a
- * thousand limited destinations, it has to hold 40 messages of each, or most fetches bring one that is
- * needed.
+ * The memory of each process for waiting messages that were fetched, in bytes. It holds some 40 messages of
+ * each of a thousand destinations with a rate limit. With a third of it, most of what a fetch brought was
+ * dropped before its turn, and a delivery took nearly twice the CPU.
  */
 const cacheBytes = 96 * 1024 * 1024
 const unitsAtATime = 8
