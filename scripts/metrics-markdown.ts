@@ -7,6 +7,7 @@ Generated from the tables in \`src/telemetry\` by \`npm run generate\`. This pag
 
 Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). If a worker has several processes, it combines
 their values on one page. The column "Processes" says how: by their sum, maximum or minimum.
+Before a process answers, it writes out its log. So whatever a scrape counts can be read there.
 \`sluice up\` has the metrics of a worker and of a gateway. All processes also have prom-client's default metrics of the
 process and of Node.js (\`process_…\` and \`nodejs_…\`).
 

@@ -21,7 +21,7 @@ export function takeLines(): ReadonlySet<string> {
 }
 
 /** A log for code in the process of a test that doesn't look at it. */
-export const quietLog = { debug: note, info: note, warn: note, error: note }
+export const quietLog = { debug: note, info: note, warn: note, error: note, flush: () => undefined }
 
 function note(_fields: object, message = ''): void {
   noteLine(message)

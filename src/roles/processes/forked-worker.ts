@@ -1,6 +1,7 @@
 import process from 'node:process'
+import type { Logger } from 'pino'
 import { snapshotMetrics } from '../../telemetry/add-up.ts'
-import { type Answers, isQuestion, tell } from './process-link.ts'
+import { type Answers, isQuestion, type Question, tell } from './process-link.ts'
 import { showReady } from '../start/readiness.ts'
 import { StartError } from '../start/start-error.ts'
 import { type Member, startMember, type WorkerOptions } from '../worker.ts'
@@ -13,15 +14,18 @@ export async function startForkedWorker(options: WorkerOptions): Promise<void> {
   if (!process.connected) throw new StartError('--process-number is for the processes that a worker starts.')
   const member = await startMember(options)
   process.on('message', (message: unknown) => {
-    if (isQuestion(message)) void answer(member, message.ask, message.id)
+    if (isQuestion(message)) void answer(member, message, options.log)
   })
   await tell({ tell: 'started' })
   options.log.info({ pid: process.pid, tiers: member.tiers }, 'process started')
 }
 
-async function answer(member: Member, ask: keyof Answers, id: number): Promise<void> {
+async function answer(member: Member, { ask, id }: Question, log: Pick<Logger, 'flush'>): Promise<void> {
   try {
-    await tell({ tell: 'answer', id, answer: await answerTo(member, ask) })
+    const given = await answerTo(member, ask)
+    // As `serveTelemetry` does, because the primary's answer is made of this one.
+    log.flush()
+    await tell({ tell: 'answer', id, answer: given })
   } catch (error) {
     await tell({ tell: 'no answer', id, reason: String(error) })
   }

@@ -6,7 +6,7 @@ import type { Parts } from './parts.ts'
 
 export type TelemetryOptions = {
   config: Config
-  log: Pick<Logger, 'info'>
+  log: Pick<Logger, 'info' | 'flush'>
   parts: Parts
 }
 
@@ -38,7 +38,7 @@ export async function openTelemetry(
   for (const [at, address] of addresses.entries()) {
     const { host, port } = address
     const isLast = at === addresses.length - 1
-    const serving = serveTelemetry({ host, port, probes })
+    const serving = serveTelemetry({ host, port, probes, log })
     const server = isLast ? await listening(serving, address) : await unlessTaken(serving)
     if (server === undefined) continue
     if (at > 0) log.info({ port, usual: usualPort }, elsewhere)

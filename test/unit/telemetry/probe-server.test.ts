@@ -1,7 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { serveTelemetry } from '../../../src/telemetry/probe-server.ts'
+import { quietLog } from '../../support/emitted-lines.ts'
 import { exchange } from '../../support/exchange.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
+import { until } from '../../support/until.ts'
 
 let server: Awaited<ReturnType<typeof serveTelemetry>>
 let reasons: string[] = []
@@ -10,6 +15,7 @@ beforeAll(async () => {
   server = await serveTelemetry({
     host: '127.0.0.1',
     port: 0,
+    log: quietLog,
     probes: {
       metrics: async () => ({ ok: true, text: 'up 1\n' }),
       notLive: () => Promise.reject(new Error('no answer')),
@@ -19,6 +25,23 @@ beforeAll(async () => {
 })
 
 afterAll(() => server.stop())
+
+const urlOf = (file: string): string => new URL(`../../../src/telemetry/${file}`, import.meta.url).href
+
+/** A program that logs the path of each probe. */
+const probed = `
+  import { createLogger } from '${urlOf('logger.ts')}'
+  import { serveTelemetry } from '${urlOf('probe-server.ts')}'
+  const { log } = createLogger({ level: 'info' })
+  const notes = (path, answer) => async () => (log.info({ path }), answer)
+  const probes = {
+    metrics: notes('/metrics', { ok: true, text: '' }),
+    notLive: notes('/livez', []),
+    notReady: notes('/readyz', []),
+  }
+  const { port } = await serveTelemetry({ host: '127.0.0.1', port: 0, log, probes })
+  log.info({ port })
+`
 
 const ask = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${server.port}${path}`, { method })
 
@@ -70,7 +93,7 @@ describe('the port of metrics and probes', () => {
       notLive: async () => [],
       notReady: async () => [],
     }
-    const other = await serveTelemetry({ host: '0.0.0.0', port: 0, probes })
+    const other = await serveTelemetry({ host: '0.0.0.0', port: 0, log: quietLog, probes })
     const text = 'GET /metrics HTTP/1.1\r\nHost: worker-0.sluice\r\nConnection: close\r\n\r\n'
     expect(await exchange(other.port, text)).toContain('HTTP/1.1 200 ')
     await other.stop()
@@ -81,6 +104,7 @@ describe('the port of metrics and probes', () => {
     const other = await serveTelemetry({
       host: '127.0.0.1',
       port: 0,
+      log: quietLog,
       probes: {
         metrics: async () => {
           scrapes++
@@ -95,10 +119,26 @@ describe('the port of metrics and probes', () => {
     expect(scrapes).toBe(16)
   })
 
+  test('writes out the log before it answers', async () => {
+    const program = spawn(process.execPath, ['--input-type=module', '-e', probed], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void program.kill())
+    const lines: { port?: number; path?: string }[] = []
+    createInterface(program.stdout).on('line', (line) => lines.push(JSON.parse(line)))
+    const port = await until('it listens', () => lines[0]?.port)
+    for (const path of ['/metrics', '/livez', '/readyz']) {
+      await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
+      await turn()
+      expect(lines.at(-1)).toMatchObject({ path })
+    }
+  })
+
   test('stops although a connection is open', async () => {
     const other = await serveTelemetry({
       host: '127.0.0.1',
       port: 0,
+      log: quietLog,
       probes: {
         metrics: () => new Promise(() => undefined),
         notLive: async () => [],

@@ -28,7 +28,7 @@ async function open(config: Config): Promise<{ port: number; said: unknown[] }> 
   const { port } = await openOwnTelemetry({
     config,
     parts,
-    log: { info: (line: object, text?: string) => said.push({ ...line, text }) },
+    log: { info: (line: object, text?: string) => said.push({ ...line, text }), flush: () => undefined },
   })
   return { port, said }
 }
