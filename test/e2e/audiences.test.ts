@@ -514,11 +514,7 @@ function switchOff(state: 'on' | 'off'): Promise<void> {
 }
 
 async function rewrite(catalog: CatalogData): Promise<void> {
-  const before = worker.log.length
-  scene.catalog.rewrite(catalog)
-  await until('the catalog is read', () =>
-    worker.log.slice(before).some(({ msg }) => msg === 'the catalog has changed'),
-  )
+  await worker.untilLogged('the catalog has changed', () => scene.catalog.rewrite(catalog))
 }
 
 function backfill(destination: Destination, args: readonly string[]): ReturnType<typeof runSluice> {

@@ -108,7 +108,11 @@ hooks: [{ url: '${receiver.origin}/crm' }]`
     const topics = await Promise.all(
       ['catalog', 'catalog-history', 'replay-jobs'].map((name) => readAll(`${scene.prefix}${name}`)),
     )
-    const all = JSON.stringify([shown, worker.log, topics.flat().map(({ value }) => String(value))])
+    const all = JSON.stringify([
+      shown,
+      await worker.wholeLog(),
+      topics.flat().map(({ value }) => String(value)),
+    ])
     expect(all).not.toContain('s3cr3tOFcrm')
     expect(all).not.toContain(secret)
   } finally {

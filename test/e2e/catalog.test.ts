@@ -168,7 +168,7 @@ test('the URL of a hook comes from a file of variables, and a new one needs no r
   await until('a variable that is gone is named', () =>
     worker.log.some((line) => JSON.stringify(line).includes('CATALOG_HOOK is missing or empty')),
   )
-  const metrics = await (await fetch(`http://127.0.0.1:${worker.httpPort}/metrics`)).text()
+  const metrics = await worker.metrics()
   await worker.terminate()
   expect(JSON.stringify(worker.log) + worker.stderr + metrics).not.toContain('planted')
 })

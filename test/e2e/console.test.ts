@@ -154,5 +154,5 @@ test('signing out shows the page to sign in, a wrong token is refused with advic
   await page.getByRole('alert').waitFor()
   await expectNoFault('the page to sign in')
   expect(shown.complaints).toEqual([])
-  expect(sluice.log.filter(({ msg }) => msg === refusedPart)).toEqual([])
+  expect((await sluice.wholeLog()).filter(({ msg }) => msg === refusedPart)).toEqual([])
 })

@@ -176,7 +176,7 @@ test('an installation that has no topic for notices delivers all the same, and s
   await until('it was tried again', async () => (await worker.metric('sluice_notice_failures_total')) > 1)
   await older.send('shop', newIds(5))
   await until('all is delivered', () => receiver.requestsTo('/older').length === 5)
-  expect(worker.log.filter(isSaid)).toHaveLength(1)
+  expect((await worker.wholeLog()).filter(isSaid)).toHaveLength(1)
   await worker.terminate()
   older.close()
 })

@@ -127,8 +127,7 @@ test('no secret, and no user, is in anything that a run writes, says, answers or
   expect(said.map(({ text }) => text).join()).toContain('| not accepted: [redacted]')
 
   for (const one of running) {
-    const text = await (await fetch(`http://127.0.0.1:${one.httpPort}/metrics`)).text()
-    said.push({ where: 'metrics', text })
+    said.push({ where: 'metrics', text: await one.metrics() })
     await one.terminate()
     said.push({ where: 'a log', text: JSON.stringify(one.log) + one.stderr })
   }

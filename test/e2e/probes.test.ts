@@ -78,6 +78,7 @@ beforeAll(async () => {
   await until('all is counted', async () => {
     return (await worker.metric('sluice_deliveries_total', { verdict: 'delivered' })) === delivered.length
   })
+  await until('none is held', async () => (await worker.metric('sluice_held_records')) === 0)
 })
 
 afterAll(async () => {
@@ -172,6 +173,7 @@ describe('the probes', () => {
     const requests = async () => (await receiver.count('/slow')).requests - warming
     await until('it has taken many', async () => (await requests()) === 0 && (await own.lag()) === 0)
     await receiver.behave('/slow', { delayMs: 8_000 })
+    await first.wholeLog()
     const warmed = linesOf(first, 'attempt').length
     await own.send('shop', newIds(count))
     await until('all are in flight', async () => (await requests()) === count)
@@ -195,6 +197,7 @@ describe('the probes', () => {
     await expelMembers(own.variables['SLUICE_KAFKA_GROUP_ID'] ?? '', { clientId: ofFormer })
     await until('the next one has delivered the rest', async () => (await own.lag()) === 0)
     expect(await requests()).toBe(count + rest)
+    await next.wholeLog()
     // At its first join, the next worker gets as many partitions as the first worker had when it was alone.
     // So the first worker has left the group, and the group didn't have to wait for its session to end.
     expect(joinsOf(next)[0]).toHaveProperty('partitions', joinsOf(first)[0]?.['partitions'])

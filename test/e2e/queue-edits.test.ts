@@ -1,16 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { countRecords } from '../support/kafka.ts'
-import type { SluiceProcess } from '../support/sluice-process.ts'
 import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 import { lastArrived, path, tryOn } from './one-queue.ts'
 import { newIds } from './scene.ts'
 
 /** Faults that users of other queues have reported about limits, pauses and restarts, tried on a destination. */
-
-function changesSeenBy({ log }: SluiceProcess): number {
-  return log.filter(({ msg }) => msg === 'the catalog has changed').length
-}
 
 test('what waits for a slow rate is sent at a new rate at once, in its order', async () => {
   const { scene, receiver, catalogOf } = await tryOn({ rateLimit: { perSecond: 0.05, burst: 1 } })
@@ -64,8 +59,9 @@ test('a destination that is paused while it fails gets no retries, and all of th
   const ids = newIds(20)
   await scene.send('shop', ids)
   await until('all have failed', async () => (await receiver.count(path)).distinct === ids.length)
-  scene.catalog.rewrite(catalogOf({ state: 'paused' }))
-  await until('the pause is in force', () => changesSeenBy(worker) === 1)
+  await worker.untilLogged('the catalog has changed', () =>
+    scene.catalog.rewrite(catalogOf({ state: 'paused' })),
+  )
   const queue = `${scene.prefix}waiting`
   await until('the retries wait in the queue', async () => (await countRecords(queue)) >= ids.length)
   const { requests } = await receiver.count(path)

@@ -43,9 +43,9 @@ test('a queue that is resumed while its endpoint still asks for a pause loses no
   await until('it has asked for a pause', async () => (await receiver.count(path)).requests > 0)
   const askedMs = performance.now()
   await receiver.behave(path, {})
-  scene.catalog.rewrite(catalogOf({ rateLimit: { perSecond: 100, burst: 1 }, state: 'paused' }))
-  const changes = (): number => worker.log.filter(({ msg }) => msg === 'the catalog has changed').length
-  await until('the pause is in force', () => changes() === 1)
+  await worker.untilLogged('the catalog has changed', () =>
+    scene.catalog.rewrite(catalogOf({ rateLimit: { perSecond: 100, burst: 1 }, state: 'paused' })),
+  )
   scene.catalog.rewrite(catalogOf({ rateLimit: { perSecond: 100, burst: 1 } }))
   await until('all came', async () => (await receiver.count(path)).delivered === ids.length)
   const tookMs = performance.now() - askedMs

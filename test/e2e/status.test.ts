@@ -97,22 +97,23 @@ async function ask(path: string): Promise<Shown & { readonly destinations: reado
   return JSON.parse(text)
 }
 
+/** Returns the status if it tells all that there is to tell. */
+function ifWhole(now: Shown): Shown | undefined {
+  const isTried = now.attention.some(({ why }) => why.includes('next try'))
+  return now.attention.length === 3 && now.unknown.length === 0 && isTried ? now : undefined
+}
+
 async function worksAgain(): Promise<boolean> {
   const { attention } = await ask('/v1/status')
   return attention.every(({ destination }) => destination !== 'd-down')
 }
 
 test('the status names the failing destination first, then the slow one and the paused one, each with the reason', async () => {
-  const told = await until('all is told', async () => {
-    const now = await ask('/v1/status')
-    const isTried = now.attention.some(({ why }) => why.includes('next try'))
-    return now.attention.length === 3 && now.unknown.length === 0 && isTried ? now : undefined
-  })
+  const told = await until('all is told', async () => ifWhole(await ask('/v1/status')))
   // On a busy machine, a worker may tell late. Then the status says of a moment that something is unknown.
-  const status = await until('the command tells all', async () => {
-    const now: Shown = JSON.parse(await run('status', '--json'))
-    return now.unknown.length === 0 ? now : undefined
-  })
+  const status = await until('the command tells all', async () =>
+    ifWhole(JSON.parse(await run('status', '--json'))),
+  )
   expect(Object.keys(status)).toEqual(Object.keys(told))
   const { host } = new URL(receiver.origin)
   expect(status.attention).toMatchObject([

@@ -81,5 +81,5 @@ test('messages, retries, a killed worker, audiences, the gateway and replays wor
     const { requests } = await receiver.count('/crm')
     return requests >= 2 * (ids.length + 1)
   })
-  expect(worker.log.filter(({ level }) => level === 'error')).toEqual([])
+  expect((await worker.wholeLog()).filter(({ level }) => level === 'error')).toEqual([])
 })

@@ -266,6 +266,6 @@ describe.each(windows)('a stranger with a keyboard, in a window that is $look,',
     await expectNoFault('the page to sign in')
     await untilSeen(other.getByLabel('Token'))
     await other.close()
-    expect(sluice.log.filter(({ msg }) => msg === refusedPart)).toEqual([])
+    expect((await sluice.wholeLog()).filter(({ msg }) => msg === refusedPart)).toEqual([])
   })
 })

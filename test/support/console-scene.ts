@@ -12,7 +12,7 @@ export type ConsoleScene = {
   readonly origin: string
   readonly token: string
   readonly prefix: string
-  readonly log: readonly LogLine[]
+  wholeLog(): Promise<readonly LogLine[]>
   /** Makes a link that signs in to the console, once. */
   link(): Promise<string>
   /** Calls the API with the token. Throws if it is refused. */
@@ -69,7 +69,7 @@ export async function openConsoleScene(own: Record<string, string> = {}): Promis
     origin,
     token,
     prefix: scene.prefix,
-    log: sluice.log,
+    wholeLog: () => sluice.wholeLog(),
     call,
     link: async () => `${origin}${String((await call('POST', '/v1/session/codes'))['path'])}`,
     async track(message) {

@@ -49,10 +49,20 @@ export type SluiceProcess = {
   readonly queryPort: number
   /** The port of the admin API. NaN if the process has no admin API. */
   readonly adminPort: number
-  /** After `startSluice` and `metric`, it has all lines that the process wrote before it answered. */
+  /**
+   * The lines that have arrived. A process writes its lines some time after it has logged them, but before it answers on
+   * its port of metrics and probes. So the log has all lines from before `startSluice`, `metric`, `metrics` or `wholeLog`
+   * was answered.
+   */
   log: readonly LogLine[]
+  /** Waits until `log` has all lines that the process has logged, and returns it. */
+  wholeLog(): Promise<readonly LogLine[]>
+  /** Does `act`, waits until the process has logged a line with this message since, and returns this line. */
+  untilLogged(msg: string, act: () => void): Promise<LogLine>
   /** The output to standard error so far. */
   readonly stderr: string
+  /** Returns all metrics in Prometheus' text format. */
+  metrics(): Promise<string>
   /** Returns the sum of a metric's series whose labels contain `labels`. */
   metric(name: string, labels?: Record<string, string>): Promise<number>
   /**
@@ -210,6 +220,16 @@ export async function startProgram(
     await turn()
     return { httpPort: port, url: address }
   }
+  async function ask(path: string): Promise<string> {
+    const text = await (await fetch(`${url}${path}`)).text()
+    // The lines were written before the answer, and are read no later than in the same turn.
+    await turn()
+    return text
+  }
+  async function wholeLog(): Promise<readonly LogLine[]> {
+    await ask('/livez')
+    return log
+  }
   const { httpPort, url } = await Promise.race([begin(), ended]).catch((error: unknown) => {
     child.kill('SIGKILL')
     throw error
@@ -230,14 +250,21 @@ export async function startProgram(
       return Number(log.find(({ msg }) => msg === 'gateway started')?.['gatewayPort'])
     },
     log,
+    wholeLog,
+    async untilLogged(msg, act) {
+      const { length: before } = await wholeLog()
+      act()
+      return until(`the ${role} has logged: ${msg}`, () =>
+        log.find((line, at) => at >= before && line.msg === msg),
+      )
+    },
     get stderr() {
       return stderr
     },
     async metric(name, labels = {}) {
-      const text = await (await fetch(`${url}/metrics`)).text()
-      await turn()
-      return sumMetric(text, name, labels)
+      return sumMetric(await ask('/metrics'), name, labels)
     },
+    metrics: () => ask('/metrics'),
     async terminate() {
       const startedMs = performance.now()
       child.kill('SIGTERM')
@@ -247,6 +274,8 @@ export async function startProgram(
       child.kill('SIGKILL')
       // The processes that it has started end later, and hold the pipes until then.
       await hasExited
+      // What it has written before is read in the same turn.
+      await turn()
     },
     exited,
     get isRunning() {

@@ -70,7 +70,7 @@ async function start(variables: Record<string, string> = {}): Promise<SluiceProc
 /** Puts `late` into a state in the catalog. Waits until each running worker has read the new catalog. */
 async function connect(late: Late): Promise<void> {
   const running = workers.filter(({ isRunning }) => isRunning)
-  const before = running.map(({ log }) => log.length)
+  const before = await Promise.all(running.map(async (worker) => (await worker.wholeLog()).length))
   scene.catalog.rewrite(catalogWith(late))
   for (const [index, { log }] of running.entries()) {
     await until('the catalog is read', () =>

@@ -534,7 +534,7 @@ test('a token that is taken out of the file is refused within seconds, and a bro
 })
 
 test('nothing that it says has a token', async () => {
-  const metrics = await (await fetch(`http://127.0.0.1:${admin.httpPort}/metrics`)).text()
+  const metrics = await admin.metrics()
   const said = JSON.stringify(admin.log) + admin.stderr + metrics
   for (const token of [tokens.read, tokens.operate, tokens.admin]) expect(said).not.toContain(token)
   expect(

@@ -116,11 +116,13 @@ test('what waits for a destination that is removed or switched off becomes a dea
   await sluice.send('off-later', [{ key: 'off-later', value: ping('for-off') }])
   await arrived('/removed', 'for-removed')
   await arrived('/off-later', 'for-off')
-  sluice.recatalog([destination('up'), destination('off-later', { state: 'off' })])
+  const changed = await sluice.worker.untilLogged('the catalog has changed', () =>
+    sluice.recatalog([destination('up'), destination('off-later', { state: 'off' })]),
+  )
   const dead = await sluice.read('dead-letters', 2)
   const reasons = Object.fromEntries(dead.map(({ key, headers }) => [key, headers['reason']]))
   expect(reasons).toEqual({ removed: 'destination_removed', 'off-later': 'destination_off' })
-  expect(sluice.worker.log.findLast(({ msg }) => msg === 'the catalog has changed')).toMatchObject({
+  expect(changed).toMatchObject({
     changes: {
       destinations: expect.arrayContaining(['-paused', '-removed', 'off-later: on → off']),
       sources: expect.arrayContaining(['-paused', '-removed']),

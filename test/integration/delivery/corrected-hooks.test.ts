@@ -79,11 +79,7 @@ async function waiting(id: string, firstPath: string): Promise<void> {
 
 /** Corrects one destination of the catalog, and waits until the correction is in force. */
 async function correct(corrected: DestinationEntry): Promise<void> {
-  const lines = sluice.worker.log.length
-  sluice.recatalog(catalog([corrected]))
-  await until('the catalog is in force', () =>
-    sluice.worker.log.slice(lines).some(({ msg }) => msg === 'the catalog has changed'),
-  )
+  await sluice.worker.untilLogged('the catalog has changed', () => sluice.recatalog(catalog([corrected])))
 }
 
 test('a message for which a wrong URL answered 404 goes to the corrected URL at its next retry', async () => {

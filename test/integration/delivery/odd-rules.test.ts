@@ -81,12 +81,10 @@ describe('a condition', () => {
       'numbers',
       prices.map((price, at) => ({ id: `price-${at}`, properties: { price } })),
     )
-    await until('the last one is there', () =>
-      cameTo('numbers').some((request) => read(request).messageId === 'price-5'),
-    )
-    expect(cameTo('numbers').map((request) => read(request).properties.price)).toEqual([
-      450, 450.5, 400.0000001, 1e21,
-    ])
+    const passing = [400.0000001, 450, 450.5, 1e21]
+    await until('all that pass are there', () => cameTo('numbers').length >= passing.length)
+    const came = cameTo('numbers').map((request): number => read(request).properties.price)
+    expect(came.toSorted((one, other) => one - other)).toEqual(passing)
   })
 
   test('on a field that a message lacks fails neither the message nor those after it', async () => {
@@ -98,8 +96,9 @@ describe('a condition', () => {
       { id: 'd', event: 'Always' },
       { id: 'e', properties: pro },
     ])
-    await until('the last one is there', () => cameTo('absent').length >= 2)
-    expect(cameTo('absent').map((request) => read(request).messageId)).toEqual(['d', 'e'])
+    await until('both that pass are there', () => cameTo('absent').length >= 2)
+    const came = cameTo('absent').map((request): string => read(request).messageId)
+    expect(came.toSorted()).toEqual(['d', 'e'])
     const counted = await sluice.worker.metric('sluice_not_routed_total', {
       reason: 'filtered_by_missing_field',
     })

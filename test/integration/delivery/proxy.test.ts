@@ -447,7 +447,7 @@ describe('a worker with a proxy', () => {
 
   test('tells nobody the login', async () => {
     const { worker } = sluice
-    const metrics = await (await fetch(`http://127.0.0.1:${worker.httpPort}/metrics`)).text()
+    const metrics = await worker.metrics()
     const { stdout } = await runSluice(['config'], {
       SLUICE_DELIVERY_PROXY: `http://sluice:${password}@127.0.0.1:${port}`,
     })

@@ -75,11 +75,8 @@ function to(id: string, path = `/${id}`, rest: Partial<DestinationEntry> = {}): 
 
 /** Replaces a destination in the catalog, and waits until the worker knows it. */
 async function edit(destination: DestinationEntry): Promise<void> {
-  const edits = (): number => sluice.worker.log.filter(({ msg }) => msg === 'the catalog has changed').length
-  const before = edits()
   catalog = catalog.map((one) => (one.id === destination.id ? destination : one))
-  sluice.recatalog(catalog)
-  await until('the worker knows the edit', () => edits() > before)
+  await sluice.worker.untilLogged('the catalog has changed', () => sluice.recatalog(catalog))
 }
 
 function messages(name: string, howMany = count) {

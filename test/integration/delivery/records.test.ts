@@ -201,10 +201,9 @@ describe('while 1,000 deliveries wait on a tier', () => {
   test('the metrics tell when the first is due', async () => {
     const records = await sluice.read('retry.5m')
     const dueMs = Math.min(...records.map(({ timestamp }) => timestamp)) + 5 * 60_000
-    const toldS = await until('it is told', () =>
-      sluice.worker.metric('sluice_oldest_due_timestamp_seconds', { tier: '5m' }),
-    )
-    expect(toldS).toBe(dueMs / 1000)
+    const told = () => sluice.worker.metric('sluice_oldest_due_timestamp_seconds', { tier: '5m' })
+    // Each partition has its own first record, which the worker learns at its own time.
+    expect(await until('it is told', async () => (await told()) === dueMs / 1_000)).toBe(true)
   })
 
   test('fresh events are delivered in all partitions', async () => {

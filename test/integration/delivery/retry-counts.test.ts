@@ -85,6 +85,14 @@ async function countedAs(counts: object): Promise<object> {
   return last
 }
 
+/** Runs a command until its output is as expected: each command reads anew what a worker tells, maybe late. */
+function untilSaid(expected: RegExp, ...args: readonly string[]): Promise<string> {
+  return until(`sluice ${args.join(' ')} says ${expected}`, async () => {
+    const { stdout } = await runSluice(args, sluice.settings)
+    return expected.test(stdout) ? stdout : undefined
+  })
+}
+
 test('what fails is counted by destination, also after a kill, and with another worker', async () => {
   await send('mended', 30)
   await send('down', 12)
@@ -111,18 +119,17 @@ test('what fails is counted by destination, also after a kill, and with another 
 
 test('a paused destination shows what waits for its next try, wherever somebody looks', async () => {
   sluice.recatalog(catalog('paused'))
-  const { stdout } = await until('it is paused', async () => {
-    const shown = await runSluice(['destinations', 'list', '--state', 'waiting'], sluice.settings)
-    return /held +paused/.test(shown.stdout) ? shown : undefined
-  })
-  expect(stdout).toMatch(/^destination +state +condition +waiting +oldest +sent in +retrying +takes/)
-  expect(stdout).toMatch(/\nheld +paused +paused +0 +50 /)
-  expect((await runSluice(['destinations', 'status', 'held'], sluice.settings)).stdout).toMatch(
+  const list = ['destinations', 'list', '--state', 'waiting']
+  expect(await untilSaid(/\nheld +paused +paused +0 +50 /, ...list)).toMatch(
+    /^destination +state +condition +waiting +oldest +sent in +retrying +takes/,
+  )
+  await untilSaid(
     /condition +paused: paused in the catalog, 50 wait for their next try\n +waiting +0\n +retrying +50\n/,
+    'destinations',
+    'status',
+    'held',
   )
-  expect((await runSluice(['status'], sluice.settings)).stdout).toMatch(
-    /\nheld +paused .*50 wait for their next try/,
-  )
+  await untilSaid(/\nheld +paused .*50 wait for their next try/, 'status')
   const preview = await runSluice(
     ['destinations', 'drop', 'held', '--waiting', '--dry-run', '--json'],
     sluice.settings,
@@ -143,8 +150,7 @@ test('what is called back, or given up, is counted no more', async () => {
   // It was given up.
   expect(await countedAs(exactly(0, 17, 0))).toEqual(exactly(0, 17, 0))
   // The status counts the same in all, although what was called back or given up is still among what waits.
-  const { stdout } = await runSluice(['status', '--json'], sluice.settings)
-  expect(JSON.parse(stdout)).toMatchObject({ retrying: 17 })
+  await untilSaid(/"retrying":17\b/, 'status', '--json')
   // A next owner finds what was taken early in the commits.
   await sluice.worker.terminate()
   await sluice.restart()

@@ -134,7 +134,7 @@ beforeAll(async () => {
     'the faulty edit is refused',
     async () => (await sluice.worker.metric('sluice_catalog_refused')) === 1,
   )
-  metrics = await (await fetch(`http://127.0.0.1:${sluice.worker.httpPort}/metrics`)).text()
+  metrics = await sluice.worker.metrics()
   ;({ code: exitCode } = await sluice.worker.terminate())
 })
 

@@ -278,7 +278,7 @@ const eventFor = (id: string) => ({
 const servers = new Map<Row, Receiver | RawReceiver>()
 const folder = mkdtempSync(join(tmpdir(), 'sluice-authority-'))
 let sluice: Deployment
-/** The metrics of the worker when every row had been attempted. */
+/** The metrics and the log of the worker when every row had been attempted. */
 let series: readonly Series[] = []
 let log: readonly LogLine[] = []
 let events: SeenRecord[]
@@ -309,8 +309,8 @@ beforeAll(async () => {
   )
   await until('every row has been attempted, and what follows from it is in Kafka', async () => {
     // All are counted at one moment, because those that are tried again after a minute are then counted twice.
-    const text = await (await fetch(`http://127.0.0.1:${sluice.worker.httpPort}/metrics`)).text()
-    series = parseMetrics(text).series
+    series = parseMetrics(await sluice.worker.metrics()).series
+    log = [...sluice.worker.log]
     return counted('sluice_attempts_total') >= rows.length && counted('sluice_held_records') === 0
   })
   events = await sluice.read('events')
@@ -320,7 +320,6 @@ beforeAll(async () => {
     '1h': await sluice.read('retry.1h'),
   }
   dead = await sluice.read('dead-letters')
-  log = [...sluice.worker.log]
 })
 
 afterAll(async () => {

@@ -20,7 +20,7 @@ test.concurrent('a gateway tells which catalog is in force, and that an edit is 
   onTestFinished(() => gateway.stop())
   const { process } = gateway
   const versions = async () => {
-    const text = await (await fetch(`http://127.0.0.1:${process.httpPort}/metrics`)).text()
+    const text = await process.metrics()
     return [...text.matchAll(/^sluice_catalog_info\{version="(\w{12})"\} 1$/gm)].map(([, version]) => version)
   }
   const [before, ...others] = await versions()

@@ -212,7 +212,7 @@ test('admin counts and replays, though its readings have to wait', async () => {
   expect((await ask('/v1/replays')).status).toBe(201)
   expect(await ordersOf(scene)).toBe(1)
   expect((await fetch(`http://127.0.0.1:${admin.httpPort}/readyz`)).status).toBe(200)
-  expect(admin.log.some(({ msg }) => told.test(msg))).toBe(true)
+  expect((await admin.wholeLog()).some(({ msg }) => told.test(msg))).toBe(true)
 })
 
 test('admin starts and is ready though each request has to wait, and answers within a minute if nothing can be read', async () => {
@@ -223,7 +223,7 @@ test('admin starts and is ready though each request has to wait, and answers wit
   expect(counted.tookMs).toBeGreaterThan(50_000)
   expect(await ordersOf(scene)).toBe(0)
   expect((await fetch(`http://127.0.0.1:${admin.httpPort}/readyz`)).status).toBe(200)
-  expect(admin.log.some(({ msg }) => told.test(msg))).toBe(true)
+  expect((await admin.wholeLog()).some(({ msg }) => told.test(msg))).toBe(true)
 })
 
 /** Starts `sluice log serve` with the quotas, and a log of these messages whose answers can't be compressed. */

@@ -32,8 +32,7 @@ test('what came before the deletion of its user is not replayed, though it never
   }
   await produce(`${scene.prefix}deletions`, [{ key: 'deleted', value: JSON.stringify(request) }])
   await until('the user is deleted', async () => (await scene.lag()) === 0)
-  scene.catalog.rewrite(catalogOf(['shop', 'app']))
-  await until('the source is known', () => worker.log.some(({ msg }) => msg === 'the catalog has changed'))
+  await worker.untilLogged('the catalog has changed', () => scene.catalog.rewrite(catalogOf(['shop', 'app'])))
   await runSluice(['replay', 'dead-letters', '--reason', 'unknown_source'], scene.variables)
   await until('all is done', async () => receiver.requests.length > 0 && (await scene.lag()) === 0)
   expect(receiver.requests.map(({ body }): string => JSON.parse(String(body)).messageId)).toEqual(['of-kept'])

@@ -236,14 +236,10 @@ async function verifyingSecrets(messageId: string): Promise<readonly string[]> {
   return until('it has come', () => rotatingSaw.get(messageId))
 }
 
-function countEdits(): number {
-  return sluice.worker.log.filter(({ msg }) => msg === 'the catalog has changed').length
-}
-
 async function edit(secrets: Partial<DestinationEntry>): Promise<void> {
-  const before = countEdits()
-  sluice.recatalog([...fixedDestinations, rotating(secrets)])
-  await until('the edit is in force', () => countEdits() > before)
+  await sluice.worker.untilLogged('the catalog has changed', () =>
+    sluice.recatalog([...fixedDestinations, rotating(secrets)]),
+  )
 }
 
 describe('a receiver that changes its secret', () => {

@@ -453,8 +453,9 @@ describe('without an endpoint', () => {
       ...receiver.requests.flatMap(({ headers }) => Object.keys(headers)),
     ]
     expect(names.filter((name) => name === 'traceparent')).toHaveLength(isOn ? 4 : 0)
-    expect(worker.log.some((line) => 'traceId' in line)).toBe(isOn)
-    expect(worker.log.some(({ msg }) => msg === 'tracing is on')).toBe(isOn)
+    const log = await worker.wholeLog()
+    expect(log.some((line) => 'traceId' in line)).toBe(isOn)
+    expect(log.some(({ msg }) => msg === 'tracing is on')).toBe(isOn)
     if (isOn) expect(spy.loaded().length).toBeGreaterThan(10)
     else expect(spy.loaded()).toEqual([])
   })
