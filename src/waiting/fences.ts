@@ -1,5 +1,5 @@
 import type { SourcedMessage } from './queued-message.ts'
-import { isEarlier, isJustBefore, type Tenure } from './tenure.ts'
+import { hasNoneBetween, isEarlier, type Tenure } from './tenure.ts'
 
 /** The fences that an earlier owner has told. */
 export type ToldFences = { readonly by: Tenure; readonly fences: ReadonlyMap<string, number> }
@@ -20,6 +20,8 @@ export type ToldFences = { readonly by: Tenure; readonly fences: ReadonlyMap<str
 export class Fences {
   readonly #unit: number
   readonly #tenure: Tenure
+  /** The topics that wait for the commit of `waiting`. */
+  readonly #noted = new Set<string>()
   /** The fences by topic. Infinity while a fence isn't known. */
   readonly #fences = new Map<string, number>()
   /** By topic, the offset after the last record of an earlier owner that this owner didn't find void. */
@@ -31,18 +33,29 @@ export class Fences {
     this.#tenure = tenure
   }
 
-  /** Notes that this owner has begun a topic. Returns true for the first time. */
-  begin(topic: string): boolean {
-    if (this.#fences.has(topic)) return false
-    this.#fences.set(topic, Infinity)
-    return true
+  /** Notes that this owner has begun a topic. */
+  note(topic: string): void {
+    if (!this.#fences.has(topic)) this.#noted.add(topic)
+  }
+
+  /**
+   * Call this once `waiting` is committed. Until then, the next owner has the same epoch, and believes what
+   * this owner would find void. Returns true if topics were noted since the last call. Then a look at the log
+   * is due, which learns their fences.
+   */
+  begin(): boolean {
+    const isNew = this.#noted.size > 0
+    for (const topic of this.#noted) this.#fences.set(topic, Infinity)
+    this.#noted.clear()
+    return isNew
   }
 
   /**
    * Call this before a record is appended, or the end of the log is asked for. Call the returned function
-   * with the offset after the record, or with the end of the log.
+   * with the offset after the record, or with the end of the log. `isCommitted` is true once `waiting` is.
    */
-  ahead(): (offset: number) => void {
+  ahead(isCommitted: boolean): (offset: number) => void {
+    if (isCommitted) this.begin()
     const unknown = [...this.#fences].flatMap(([topic, at]) => (at === Infinity ? [topic] : []))
     return (offset) => {
       for (const topic of unknown)
@@ -83,6 +96,6 @@ export class Fences {
    * append.
    */
   isCertain(by: Tenure | undefined): boolean {
-    return by === undefined || isJustBefore(by, this.#tenure)
+    return by === undefined || hasNoneBetween(by, this.#tenure)
   }
 }

@@ -27,7 +27,10 @@ export function isEarlier(one: Tenure | undefined, other: Tenure): boolean {
   return one !== undefined && one.epoch < other.epoch && one.sinceMs < other.sinceMs
 }
 
-/** Returns true if no tenure was between two, unless somebody has reset the commit of `waiting`. */
-export function isJustBefore(one: Tenure, other: Tenure): boolean {
-  return one.epoch + 1 === other.epoch
+/**
+ * Returns true if no tenure between two has committed, unless somebody has reset the commit of `waiting`. The
+ * owner of a tenure that never committed leaves its epoch to the next one.
+ */
+export function hasNoneBetween(one: Tenure, other: Tenure): boolean {
+  return one.epoch + 1 === other.epoch || one.epoch === other.epoch
 }

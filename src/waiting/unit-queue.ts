@@ -222,8 +222,7 @@ export class UnitQueue {
 
   /** Notes that this owner has begun a topic of the unit. */
   begin(topic: string): void {
-    // Until `waiting` is committed, the next owner has the same epoch. The next look learns the fence.
-    if (this.#options.partition.isBegun && this.#fences.begin(topic)) this.#lookAtMs = 0
+    this.#fences.note(topic)
   }
 
   /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */
@@ -231,12 +230,12 @@ export class UnitQueue {
     { key, value, headers: own, source }: AppendedRecord,
     code: number,
   ): Promise<'acknowledged' | 'refused'> {
-    const { unit, topic, producer, owners } = this.#options
+    const { unit, topic, producer, owners, partition } = this.#options
     const sequence = ++this.#sequence
     const queued = queuedText({ writer: this.#writer, sequence, queueClass: owners.classOf(code) })
     this.#unacknowledged.add(code, 1)
     const headers = { ...own, ...sourceHeaders(own, source), [queuedHeader]: queued }
-    const fence = this.#fences.ahead()
+    const fence = this.#fences.ahead(partition.isBegun)
     const produced = await producer.produceAt({ key, value, topic, partition: unit, headers })
     if (produced !== 'refused') {
       fence(produced.offset + 1)
@@ -285,6 +284,7 @@ export class UnitQueue {
     const { partition } = this.#options
     if (this.#marks === undefined) return
     if (partition.isBegun) partition.moveTo(this.#index.head)
+    if (partition.isBegun && this.#fences.begin()) this.#lookAtMs = 0
     if (partition.isLost) this.#leave()
     if (this.#drops.hasOrders) this.#dropOn()
     // Until then, an owner that follows a kill still has to read what the killed owner queued last.
@@ -307,7 +307,7 @@ export class UnitQueue {
     this.#lookAtMs = nowMs + (this.#isLeaving ? againAfterMs : isEarly ? lookMs.early : lookMs.late)
     // What this owner appends during the look may not be in the answer.
     const { end } = this.#index
-    const fence = this.#fences.ahead()
+    const fence = this.#fences.ahead(this.#options.partition.isBegun)
     if (this.#marks === undefined) return () => Promise.resolve()
     return (found) => {
       if (found.topicId === this.#topicId) fence(found.range.end)

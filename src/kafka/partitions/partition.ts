@@ -286,7 +286,9 @@ export class Partition {
     const memory = memoryOf(stored)
     const settledAbove = memory?.settledAbove.filter((offset) => offset < this.#knownBelow)
     this.#watermark = new Watermark(stored.offset, settledAbove)
-    this.#epoch = (memory?.epoch ?? 0) + 1
+    const epoch = memory?.epoch ?? 0
+    // If a former try has committed, but could not begin, the commit has this owner's epoch already.
+    if (this.#epoch === 0 || epoch !== this.#epoch) this.#epoch = epoch + 1
     this.#committed = nowhere
     this.#oldest = new OldestRecord()
     this.#log = log

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isJustBefore, tenureOf, writerOf } from '../../../src/waiting/tenure.ts'
+import { hasNoneBetween, tenureOf, writerOf } from '../../../src/waiting/tenure.ts'
 
 test('the id of a writer tells its tenure, and is the id of no other', () => {
   const tenure = { epoch: 12, sinceMs: 1_796_031_473_453 }
@@ -13,8 +13,8 @@ test('other ids tell no tenure', () => {
   for (const id of ['', 'x8fj3kQ-', '12', 'a.b.c', '1..x']) expect(tenureOf(id)).toBeUndefined()
 })
 
-test('only the tenure with the epoch before comes just before another one', () => {
+test('between a tenure and one with the same epoch, or the epoch before, none has committed', () => {
   const tenure = { epoch: 12, sinceMs: 5 }
-  const justBefore = [10, 11, 12, 13].filter((epoch) => isJustBefore({ epoch, sinceMs: 9 }, tenure))
-  expect(justBefore).toEqual([11])
+  const certain = [10, 11, 12, 13].filter((epoch) => hasNoneBetween({ epoch, sinceMs: 9 }, tenure))
+  expect(certain).toEqual([11, 12])
 })

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { WholeRecord } from '../../../src/message/records.ts'
-import { lookAt } from '../../../src/waiting/look.ts'
+import { lookAt, lookMs } from '../../../src/waiting/look.ts'
 import { Owners } from '../../../src/waiting/owners.ts'
 import { Pieces } from '../../../src/waiting/pieces.ts'
 import type { UnitQueueOptions } from '../../../src/waiting/queue-options.ts'
@@ -148,11 +148,16 @@ class Tenant {
     })
   }
 
-  /** Commits `waiting`, before anything of the queue is delivered. */
-  begin(): void {
-    this.isBegun = true
+  /** Commits `waiting`. While the group is joined, the owner can't begin after its commit. */
+  commit(): void {
     this.#world.epoch = this.#epoch
     this.#world.committedOffset = Math.max(this.#world.committedOffset, 0)
+  }
+
+  /** Commits `waiting`, before anything of the queue is delivered. */
+  begin(): void {
+    this.commit()
+    this.isBegun = true
   }
 
   get lent(): number {
@@ -261,6 +266,7 @@ const acts = [
   'land',
   'land',
   'begin',
+  'commit',
   'pull',
   'deliver',
   'look',
@@ -299,6 +305,9 @@ async function play(world: Installation, act: Act, nth: number): Promise<void> {
     }
     case 'begin':
       present.begin()
+      break
+    case 'commit':
+      present.commit()
       break
     case 'pull':
       present.pull()
@@ -380,4 +389,49 @@ test('whoever owns a unit in turn, and whoever wakes up, each message is deliver
     { numRuns: Number(process.env['TENURES_RUNS'] ?? 500) },
   )
   process.stdout.write(`${repeats} repeats\n`)
+})
+
+/** Lets the present owner read all records of `events`. */
+async function readAll(world: Installation): Promise<Tenant | undefined> {
+  const { present } = world
+  for (let reads = 0; reads < world.events; reads++) present?.read()
+  await goOn()
+  return present
+}
+
+test('what a zombie appends is void, also if its successor has read all before it has committed the queue', async () => {
+  const world = new Installation()
+  await take(world, false)
+  world.present?.begin()
+  const zombie = await readAll(world)
+  await end(world, 'suspend', true)
+  const successor = await readAll(world)
+  const late = world.appends.splice(0).filter(({ owner, land }) => {
+    if (owner === successor) land(true)
+    return owner === zombie
+  })
+  await goOn()
+  successor?.begin()
+  successor?.queue.tick()
+  await successor?.look()
+  for (const { land } of late) land(true)
+  await vi.advanceTimersByTimeAsync(lookMs.early)
+  await successor?.look()
+  await goOn()
+  // It writes its marks.
+  await vi.advanceTimersByTimeAsync(1_000)
+  await finish(world)
+  expect(world.delivered).toEqual([0, 1])
+})
+
+test('what an owner has queued that was killed before it has committed the queue is not queued again', async () => {
+  const world = new Installation()
+  await take(world, false)
+  world.present?.begin()
+  await end(world, 'kill', true)
+  await readAll(world)
+  await end(world, 'kill', true)
+  expect(world.waiting).toHaveLength(2)
+  await finish(world)
+  expect(world.delivered).toEqual([0, 1])
 })

@@ -132,8 +132,30 @@ describe('a partition that was taken over', () => {
   })
 })
 
-const settledEpoch = (partition: Partition) =>
-  memoryOf(partition.commitOf(partition.standing(false)))?.settledEpoch
+const commitOf = (partition: Partition) => partition.commitOf(partition.standing(false))
+const epochOf = (partition: Partition) => memoryOf(commitOf(partition))?.epoch
+
+describe('the number of owners that a partition has had', () => {
+  test('grows with each owner', () => {
+    const first = new Partition('waiting', 0, 0)
+    first.begin({ offset: 5, metadata: null })
+    expect(epochOf(first)).toBe(1)
+    const next = new Partition('waiting', 0, 0)
+    next.begin(commitOf(first))
+    expect(epochOf(next)).toBe(2)
+  })
+
+  test('does not grow when an owner begins again that has committed, and could not begin', () => {
+    const partition = new Partition('waiting', 0, 0)
+    partition.begin(stored(false))
+    partition.begin(commitOf(partition))
+    expect(epochOf(partition)).toBe(2)
+    partition.begin({ offset: 5, metadata: encodeCommitMetadata(5, [], { isFinal: false, epoch: 4 }) })
+    expect(epochOf(partition)).toBe(5)
+  })
+})
+
+const settledEpoch = (partition: Partition) => memoryOf(commitOf(partition))?.settledEpoch
 
 describe('the epoch of the last record above its watermark that is settled', () => {
   const log = {
