@@ -89,6 +89,7 @@ export class LiveStreams<View extends LiveSubject> {
   /** How many views each holder has, and how many those who share a limit. */
   readonly #held = new Map<string, number>()
   #count = 0
+  #isClosed = false
   readonly #timer: NodeJS.Timeout
 
   constructor(options: LiveOptions<View>) {
@@ -113,6 +114,12 @@ export class LiveStreams<View extends LiveSubject> {
     return held(holder) < ofHolder && held(share) < ofShare && this.#count < ofAll
   }
 
+  /** Counts a view that is to be opened soon. Call the returned function before it is opened. */
+  reserve(who: LiveHolder): () => void {
+    this.#hold(who, 1)
+    return () => this.#hold(who, -1)
+  }
+
   /** Returns true if somebody may be shown an event about this. */
   mayConcern(about: LiveSubject): boolean {
     return this.#index.mayConcern(about)
@@ -128,8 +135,8 @@ export class LiveStreams<View extends LiveSubject> {
   ): (name: string, data: object) => void {
     // Behind an earlier answer of its connection, a view would be sent nothing, and nobody would learn that
     // it was closed.
-    if (response.socket?.destroyed !== false) {
-      response.end()
+    if (response.socket?.destroyed !== false || this.#isClosed) {
+      response.end(this.#isClosed ? partOf('end', { reason: 'stopping' }) : '')
       return () => undefined
     }
     const group = this.#groupOf(key, view)
@@ -174,6 +181,7 @@ export class LiveStreams<View extends LiveSubject> {
 
   /** Ends all views. */
   close(): void {
+    this.#isClosed = true
     clearInterval(this.#timer)
     for (const group of this.#groups.values()) {
       const last = group.take()

@@ -35,6 +35,8 @@ export type TopicTailOptions = {
 export type TopicTail = {
   /** Pauses fetching while `isFull` is true. */
   setFull(isFull: boolean): void
+  /** Resolves once all partitions are read from their places. Never rejects. */
+  readonly begun: Promise<void>
   /**
    * The reason why the topic or one of its partitions can't be read, in words. `undefined` while all
    * partitions are read.
@@ -73,6 +75,7 @@ class PartitionsTail implements TopicTail {
   readonly #fetcher: Fetcher
   readonly #readings = new Map<number, Reading>()
   readonly #stopping = new AbortController()
+  readonly #begun = Promise.withResolvers<void>()
   readonly #running: Promise<void>
   #isFull = false
   #trouble: string | undefined = 'the topic has not been found yet'
@@ -92,6 +95,10 @@ class PartitionsTail implements TopicTail {
       if (isFull) handle.pause()
       else handle.resume()
     }
+  }
+
+  get begun(): Promise<void> {
+    return this.#begun.promise
   }
 
   get trouble(): string | undefined {
@@ -158,6 +165,7 @@ class PartitionsTail implements TopicTail {
       const location = locations[index]
       if (location !== undefined && location.kind !== 'later') this.#open(partition, location)
     }
+    if (later === undefined) this.#begun.resolve()
   }
 
   /**

@@ -1,10 +1,12 @@
+import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import { type LiveEnd, LiveStreams } from '../../admin/console/live.ts'
+import { type LiveEnd, type LiveOrder, LiveStreams } from '../../admin/console/live.ts'
 import type { LiveSubject } from '../../admin/console/live-groups.ts'
 import { type AdminAnswer, problem } from '../../admin/problem.ts'
 import { isScoped, scopeData, sees, type TokenScope } from '../../admin/scope.ts'
 import type { AdminRequest } from '../../admin/server.ts'
 import { seesAnswers, shareOf, type Token } from '../../admin/tokens.ts'
+import { within } from '../../async/within.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import { BlockReader } from '../../delivery-log/block-reader.ts'
@@ -43,6 +45,8 @@ type View = LiveSubject & Pick<Token, 'seesContent' | 'grants' | 'scope'>
  */
 const mostOfShare = 0.25
 const lookEveryMs = 2_000
+/** How long a view waits until the delivery log is followed, in milliseconds. */
+const followedWithinMs = 5_000
 /** How long the delivery log is still followed after the last view was closed, in milliseconds. */
 const followsForMs = 30_000
 /** How long brokers gather records of the delivery log, in milliseconds. */
@@ -106,12 +110,19 @@ export class Live {
       status: 200,
       body: {},
       isProblem: false,
-      stream: (response) => {
-        this.#follow()
-        const tell = this.#streams.open(response, { ...who, view, key, isInForce, lastEventId })
-        void this.#begin(view, tell)
-      },
+      stream: (response) => void this.#open(response, { ...who, view, key, isInForce, lastEventId }),
     }
+  }
+
+  /** Opens a view once the log is followed, so that it shows all that happens after its `ready`. */
+  async #open(response: ServerResponse, order: LiveOrder<View>): Promise<void> {
+    response.flushHeaders()
+    const free = this.#streams.reserve(order)
+    this.#follow()
+    // Without Kafka, a view still shows that it is there.
+    if (this.#tail !== undefined) await within(followedWithinMs, this.#tail.begun)
+    free()
+    await this.#begin(order.view, this.#streams.open(response, order))
   }
 
   /** Ends all views, so that the server can close. */

@@ -9,7 +9,6 @@ import { until } from '../../support/until.ts'
 // Live views of two customers, on a real Kafka.
 
 let tenants: Tenants
-let seen = 0
 
 beforeAll(async () => {
   tenants = await openTenants()
@@ -40,13 +39,17 @@ const messagesOf = ({ events }: OpenView): unknown[] =>
     name === 'attempt' ? [`${String(data['messageId'])} ${String(data['destination'])}`] : [],
   )
 
-/** Attempts until the view shows one, because the log is followed from its end as it is then. */
-async function untilFollowed(view: OpenView): Promise<void> {
-  await until('the log is followed', async () => {
-    await attempt(`first-${++seen}`, 'acme.crm', 'globex.crm')
-    return messagesOf(view).length > 0
-  })
-}
+/** From its first event on, a view shows all that happens. */
+const untilReady = (view: OpenView) => until('the view is ready', () => view.events.length > 0)
+
+test('the first view of a process shows all that happens after it is ready', async () => {
+  const view = await open('', bearer(tenants.tokens.read))
+  await untilReady(view)
+  await attempt('at-once', 'acme.crm')
+  await until('it is shown', () => messagesOf(view).length > 0)
+  expect(messagesOf(view)).toEqual(['at-once acme.crm'])
+  view.close()
+})
 
 test('everybody sees the attempts of what is theirs, as they happen', async () => {
   const token = async (name: string) =>
@@ -58,7 +61,7 @@ test('everybody sees the attempts of what is theirs, as they happen', async () =
   const byMessage = await open('?message=the-one', bearer(tenants.tokens.read))
   const bySource = await open('?source=acme-shop', acme)
   expect(all.status).toBe(200)
-  await untilFollowed(all)
+  for (const view of [all, own, named, byMessage, bySource]) await untilReady(view)
   await attempt('the-one', 'acme.crm', 'globex.crm', 'ours')
   await attemptOf('acme-shop', 'of-acme')
   await attempt('another', 'acme.crm', 'globex.crm')
