@@ -14,7 +14,7 @@ export type ParkedTry = {
   key: string
   /**
    * The topic's wait, and the attempts and waits before the record. Two records of a delivery with the same
-   * state are one record that was written twice.
+   * state are one record that was written twice. For a queue: its offset, and the tenure that appended it.
    */
   state: string
   /**

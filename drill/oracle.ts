@@ -1,6 +1,6 @@
 import { keyOf } from '../test/support/delivery-book.ts'
 import { readWebId } from './clients.ts'
-import type { Evidence } from './evidence.ts'
+import type { Evidence, ParkedTry } from './evidence.ts'
 import { type Destination, destinationsOf } from './fleet.ts'
 import { findManyRepeats, findOvertaken } from './queues.ts'
 import { findBackward, findRepeats, type Repeat } from './repeats.ts'
@@ -38,7 +38,7 @@ export function judge(evidence: Evidence): Verdict {
     ofMessages(evidence, gaps),
     ofDeadLetters(evidence),
     ofAllSettled(evidence),
-    ofRepeats(repeats),
+    ofRepeats(evidence, repeats),
     ofQueuedRepeats(evidence, repeats),
     ofQueuedOrder(evidence),
     ofCommits(evidence),
@@ -119,7 +119,7 @@ function ofAllSettled({ lagLeft }: Evidence): Check {
  * Returns the check that each repeat has a cause. The number of repeats has no limit, because it depends on
  * how often workers are killed and on how much they deliver.
  */
-function ofRepeats(repeats: readonly Repeat[]): Check {
+function ofRepeats({ parked }: Evidence, repeats: readonly Repeat[]): Check {
   const unexplained = repeats.filter(({ cause }) => cause === 'unexplained')
   return check(
     'What was delivered more than once was so across a fault, a short time before it',
@@ -127,11 +127,22 @@ function ofRepeats(repeats: readonly Repeat[]): Check {
       const later = more.map(
         ({ worker, arrivedMs }) => `${worker} ${arrivedMs - (first?.arrivedMs ?? 0)} ms later`,
       )
-      return `${first?.destination}/${first?.messageId} at ${new Date(first?.arrivedMs ?? 0).toISOString()}: ${first?.worker}, then ${later.join(', ')}`
+      const key = keyOf(first?.destination ?? '', first?.messageId ?? '')
+      const records = parked.filter((one) => one.key === key).map(tellOf)
+      return `${key} at ${timeOf(first?.arrivedMs)}: ${first?.worker}, then ${later.join(', ')}; ${records.join(', ')}`
     }),
     'without a cause',
     ` of ${repeats.length.toLocaleString('en')} that were repeated`,
   )
+}
+
+/** Tells of a record of a retry topic or of a queue. */
+function tellOf({ state, by }: ParkedTry): string {
+  return `in ${state} by ${by?.worker ?? 'nobody known'} at ${timeOf(by?.arrivedMs)}`
+}
+
+function timeOf(ms = 0): string {
+  return new Date(ms).toISOString()
 }
 
 function ofQueuedRepeats(evidence: Evidence, repeats: readonly Repeat[]): Check {
@@ -157,8 +168,7 @@ function ofCommits(evidence: Evidence): Check {
   return check(
     'What the group has committed never goes back while Kafka is well',
     findBackward(evidence).map(
-      ({ partition, from, to, lostMs }) =>
-        `${partition} at ${new Date(lostMs).toISOString()}: from ${from} to ${to}`,
+      ({ partition, from, to, lostMs }) => `${partition} at ${timeOf(lostMs)}: from ${from} to ${to}`,
     ),
     'times',
     ` (${evidence.backwardCommits.length} while it was in trouble or well)`,

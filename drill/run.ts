@@ -332,7 +332,7 @@ async function readParked(
   }
   // Sluice itself recognizes a record of a queue that was written twice, so no two have the same state.
   await readTopic(brokers, `${prefix}waiting`, (record, partition) =>
-    note(`waiting/${partition}/${record.offset}`, record, partition),
+    note(`waiting/${partition}/${record.offset} ${String(record.headers?.['queued'])}`, record, partition),
   )
   for (const wait of retryWaits) {
     await readTopic(brokers, `${prefix}retry.${wait}`, (record, partition) => {

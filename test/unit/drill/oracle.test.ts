@@ -94,6 +94,14 @@ describe('a message that came twice', () => {
     ])
   })
 
+  test('without a cause is told with its records in retry topics and queues', () => {
+    const by = { worker: 'w1', arrivedMs: startMs }
+    const parked = [{ key: 'crm/shop-0', state: 'waiting/2/7 3.a.b/1/fresh', outcome: '', by }]
+    const { checks } = judge(withDelivery(taken(2, ['w1', 'w1']), { parked }))
+    const told = checks.flatMap(({ against }) => against)
+    expect(told).toEqual([expect.stringContaining('in waiting/2/7 3.a.b/1/fresh by w1 at 2027-01-15T')])
+  })
+
   test('has one when the worker that had delivered it was killed between', () => {
     const evidence = withDelivery(taken(2, ['w1', 'w2']), { changes: [kill] })
     expect(causesOf(evidence)).toEqual(['worker killed or stopped'])
