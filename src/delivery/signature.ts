@@ -36,10 +36,11 @@ const prefixBytes = 128
 const bodyStart = blockBytes + prefixBytes
 
 /**
- * Buffer for all signatures. A body of usual size is copied into this buffer, so that no new buffer has to be
- * allocated.
+ * Buffer for all signatures. A body is copied into this buffer, so that no new buffer has to be allocated. It
+ * grows when a larger body comes, for example a batch, up to `mostScratchBytes`.
  */
-const scratch = Buffer.alloc(16 * 1024)
+let scratch = Buffer.alloc(16 * 1024)
+const mostScratchBytes = 1024 ** 2
 
 /**
  * Creates the signer of one destination.
@@ -95,6 +96,8 @@ function signerOf({ sharedSecret, nextSharedSecret, standardWebhooks }: Signing)
 /** Copies a body into a buffer for hashing, and leaves room before the body for the key and the prefix. */
 function lay(body: Uint8Array): Buffer {
   const length = bodyStart + body.length
+  if (length > scratch.length && length <= mostScratchBytes)
+    scratch = Buffer.alloc(2 ** Math.ceil(Math.log2(length)))
   const room = length <= scratch.length ? scratch : Buffer.allocUnsafe(length)
   room.set(body, bodyStart)
   return room
