@@ -3,6 +3,7 @@ import { noteClient } from './client-notes.ts'
 import { registerCodecs } from '../wire/codecs.ts'
 import type { KafkaSettings } from '../login/kafka-settings.ts'
 import { ReportedTroubles } from '../../http/login-error.ts'
+import { mendAnswerBuffers } from '../wire/answer-reads.ts'
 import { mendRequestQueue } from '../wire/request-queue.ts'
 import { createLogin } from '../login/sasl.ts'
 import { createSocketFactory } from '../login/sockets.ts'
@@ -51,6 +52,7 @@ export function createKafka(
 ): Kafka {
   registerCodecs()
   mendRequestQueue()
+  mendAnswerBuffers()
   const config: KafkaConfig = {
     brokers: [...settings.brokers],
     clientId: settings.clientId,

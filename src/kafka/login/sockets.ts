@@ -6,6 +6,7 @@ import type { KafkaSettings } from './kafka-settings.ts'
 import { LoginError, type ReportedTroubles } from '../../http/login-error.ts'
 import { authorityReader, checkCertificates, passwordReader, RereadFile } from '../../http/reread-file.ts'
 import { tlsAdvice } from './tls-advice.ts'
+import { answerReads } from '../wire/answer-reads.ts'
 import { accepted } from '../wire/connections.ts'
 
 const keepAliveMs = 60_000
@@ -21,7 +22,9 @@ export type TlsSettings = Pick<
  * a LoginError at once if one of the files can't be used.
  */
 export function createSocketFactory(settings: TlsSettings, troubles: ReportedTroubles): ISocketFactory {
-  if (!settings.ssl) return ({ host, port, onConnect }) => watched(connectPlain({ host, port }, onConnect))
+  if (!settings.ssl)
+    return ({ host, port, onConnect }) =>
+      watched(connectPlain({ host, port, onread: answerReads() }, onConnect))
   const context = new TlsContext(settings, (message) => troubles.take(message))
   context.current()
   return ({ host, port, onConnect }) => {
