@@ -1,6 +1,6 @@
 import { describeErrorCode, errorCodes } from '../wire/error-codes.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
-import type { FetchedBatch, PartitionHandle } from './fetch-handle.ts'
+import { type FetchedBatch, maxBytesPerPartition, type PartitionHandle } from './fetch-handle.ts'
 import { fetchBackoff, readFetched } from './fetched-records.ts'
 import { type FetchAnswer, type FetchedPartition, fetchRequest } from '../wire/fetch-message.ts'
 import { FetchSession, isOfSession } from './fetch-session.ts'
@@ -21,14 +21,6 @@ export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /** With `gatherMs`, a broker answers sooner if it has this many bytes of records. */
 const gatheredBytes = 512 * 1024
-/**
- * The most bytes that a fetch brings from one partition, unless the partition's handle sets another limit.
- * With a lower limit, there would be many more requests. A higher limit would also cost more, because some
- * records are fetched more than once. Records that arrive while the buffer is full are fetched again later.
- * The records behind the head (the first waiting record) of a retry topic are fetched each time that the
- * worker looks at the head.
- */
-const maxBytesPerPartition = 64 * 1024
 
 export type BrokerLoopOptions = {
   readonly nodeId: number
@@ -89,6 +81,7 @@ export class BrokerLoop {
     while (!this.#isEnded) {
       const wanted = this.#wanted()
       if (wanted.length === 0) await this.#rest(this.#restMs())
+      else if (wanted.some(({ hasKept }) => hasKept)) await this.#takeKept(wanted)
       else {
         try {
           await this.#fetch(wanted)
@@ -98,6 +91,15 @@ export class BrokerLoop {
           await this.#rest(this.#backoffMs(), { isLight: false })
         }
       }
+    }
+  }
+
+  /** Takes the answers that were kept for partitions that were paused. */
+  async #takeKept(wanted: readonly PartitionHandle[]): Promise<void> {
+    for (const handle of wanted) {
+      const asked = asking(handle)
+      const kept = handle.isPaused ? undefined : handle.takeKept()
+      if (kept !== undefined && this.#isCurrent(asked)) await this.#takeRecords(asked, kept)
     }
   }
 
@@ -149,12 +151,7 @@ export class BrokerLoop {
   async #fetch(wanted: readonly PartitionHandle[]): Promise<void> {
     const { view, nodeId } = this.#options
     const broker = await view.broker(nodeId)
-    const asked = wanted.map((handle) => ({
-      handle,
-      offset: handle.offset,
-      turn: handle.turn,
-      isNamed: false,
-    }))
+    const asked = wanted.map(asking)
     const askedAtMs = Date.now()
     let answer: FetchAnswer
     try {
@@ -212,6 +209,7 @@ export class BrokerLoop {
       if (one.isNamed || !this.#isCurrent(one)) continue
       one.handle.stillEnds(askedAtMs)
       one.handle.succeeded()
+      one.handle.broughtNothing()
     }
   }
 
@@ -224,9 +222,11 @@ export class BrokerLoop {
     }
     handle.endsAt(answer.highWatermark, askedAtMs)
     if (answer.logStart >= 0) handle.logStart = answer.logStart
-    if (handle.isPaused) return
-    if (answer.recordSet.length === 0) handle.succeeded()
-    else await this.#takeRecords(asked, answer)
+    if (answer.recordSet.length > 0) await this.#takeRecords(asked, answer)
+    else if (!handle.isPaused) {
+      handle.succeeded()
+      handle.broughtNothing()
+    }
   }
 
   /**
@@ -245,8 +245,16 @@ export class BrokerLoop {
 
   async #takeRecords(asked: Asked, answer: FetchedPartition): Promise<void> {
     const { handle, offset: from } = asked
-    const { records, epochs, nextOffset, ...read } = await readFetched(answer, from, handle.damaged)
-    if (!this.#isCurrent(asked) || handle.isPaused) return
+    if (handle.isPaused) {
+      handle.keep(answer)
+      return
+    }
+    const { records, nextOffset, ...read } = await readFetched(answer, from, handle.damaged)
+    if (!this.#isCurrent(asked)) return
+    if (handle.isPaused) {
+      handle.keep(answer)
+      return
+    }
     if (read.isDamaged) {
       handle.damaged++
       handle.failed(`its batch at offset ${from} came damaged: ${read.damage ?? 'it ends before that'}`, {
@@ -256,8 +264,7 @@ export class BrokerLoop {
     }
     handle.succeeded()
     if (read.passesDamaged) handle.sayDamaged(nextOffset)
-    handle.learn(epochs)
-    handle.advance(nextOffset)
+    handle.advance({ nextOffset, ...read })
     handOver(handle, { from, records, nextOffset })
   }
 
@@ -289,6 +296,10 @@ export class BrokerLoop {
         void view.refresh()
     }
   }
+}
+
+function asking(handle: PartitionHandle): Asked {
+  return { handle, offset: handle.offset, turn: handle.turn, isNamed: false }
 }
 
 /** Indexes the requested partitions by topic and number. */

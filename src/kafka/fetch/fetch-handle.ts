@@ -1,7 +1,8 @@
 import { EpochHistory } from './epoch-history.ts'
-import type { FetchPosition } from '../wire/fetch-message.ts'
+import { FetchSize } from './fetch-size.ts'
+import type { FetchedPartition, FetchPosition } from '../wire/fetch-message.ts'
 import type { Truncation } from './positions.ts'
-import type { FetchedRecord } from '../wire/record-batch.ts'
+import type { FetchedRecord, RecordSet } from '../wire/record-batch.ts'
 import { throttlePatienceMs, tooSmallForFetch } from '../wire/throttle.ts'
 
 /** The records that one fetch has brought from one partition. */
@@ -101,10 +102,21 @@ export type HandleOwner = {
   wake(handle: PartitionHandle): void
   topicIdOf(topic: string): string | undefined
   closed(handle: PartitionHandle): void
+  /** Returns true if so many bytes of an answer may be kept for a handle that is paused. */
+  takeRoom(bytes: number): boolean
+  giveRoom(bytes: number): void
   log: HandleLog
 }
 
 type HandleLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+
+/**
+ * The most bytes that a fetch brings from one partition, unless the partition's handle sets another limit.
+ * With a lower limit, there would be many more requests. A higher limit would also cost more, because some
+ * records are fetched more than once. The records behind the head (the first waiting record) of a retry topic
+ * are fetched each time that the worker looks at the head.
+ */
+export const maxBytesPerPartition = 64 * 1024
 
 const minBackoffMs = 100
 const maxBackoffMs = 5_000
@@ -119,7 +131,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   readonly topic: string
   readonly partition: number
   readonly on: FetchListener
-  readonly maxBytes: number | undefined
+  readonly #size: FetchSize
   readonly #owner: HandleOwner
   #epochs: EpochHistory
   #position: number
@@ -137,6 +149,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   /** The time of the first of the throttled answers since the leader has answered for the partition. */
   #throttledSinceMs: number | undefined
   #waitUntilMs = 0
+  /** An answer to a fetch from the position, which came while the handle was paused. */
+  #kept: FetchedPartition | undefined
   /** The broker that leads the partition. */
   nodeId: number | undefined
   /** The present leader epoch of the partition. */
@@ -152,13 +166,22 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   #endAtMs = 0
 
   constructor(
-    { topic, partition, offset, leaderEpoch = -1, topicId, isPaused = false, maxBytes, on }: FetchOrder,
+    {
+      topic,
+      partition,
+      offset,
+      leaderEpoch = -1,
+      topicId,
+      isPaused = false,
+      maxBytes = maxBytesPerPartition,
+      on,
+    }: FetchOrder,
     owner: HandleOwner,
   ) {
     this.topic = topic
     this.partition = partition
     this.on = on
-    this.maxBytes = maxBytes
+    this.#size = new FetchSize(maxBytes)
     this.topicId = topicId
     this.#owner = owner
     this.#position = offset
@@ -173,6 +196,11 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   /** The position, under the name that `FetchPosition` has for it. */
   get offset(): number {
     return this.#position
+  }
+
+  /** How many bytes the next fetch asks for. */
+  get maxBytes(): number {
+    return this.#size.bytes
   }
 
   get isPaused(): boolean {
@@ -227,6 +255,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#position = offset
     this.#turn++
     this.damaged = 0
+    this.#size.reset()
+    this.#drop()
     if (this.#isResting) this.#beginAnew(offset)
     this.#owner.wake(this)
   }
@@ -235,6 +265,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#turn++
+    this.#drop()
     this.#owner.closed(this)
   }
 
@@ -248,15 +279,49 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return !this.#isClosed && !this.#isResting
   }
 
-  /** Moves the position past the records that were read. */
-  advance(offset: number): void {
-    this.#position = offset
+  /** Moves the position past the batches that were read, and notes their epochs and sizes. */
+  advance({ nextOffset, epochs, sizes }: Pick<RecordSet, 'nextOffset' | 'epochs' | 'sizes'>): void {
+    this.#position = nextOffset
     this.damaged = 0
+    for (const { from, leaderEpoch } of epochs) this.#epochs.add(from, leaderEpoch)
+    this.#size.learn(sizes)
   }
 
-  /** Notes the epochs of the records that were read. */
-  learn(epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]): void {
-    for (const { from, leaderEpoch } of epochs) this.#epochs.add(from, leaderEpoch)
+  /**
+   * Notes that a fetch brought nothing, although the log may have more. The next batch may be larger than the
+   * fetch has asked for.
+   */
+  broughtNothing(): void {
+    this.#size.reset()
+  }
+
+  /**
+   * Keeps an answer that came while the handle was paused, if there is room, until it is taken. Without this,
+   * it would have to be fetched again. A seek drops it.
+   */
+  keep(answer: FetchedPartition): void {
+    this.#drop()
+    const bytes = answer.recordSet.length
+    if (!this.#owner.takeRoom(bytes)) return
+    // The records are a slice of the answer, whose other partitions may not be kept.
+    this.#kept = { ...answer, recordSet: Buffer.from(answer.recordSet) }
+  }
+
+  get hasKept(): boolean {
+    return this.#kept !== undefined
+  }
+
+  /** Returns the kept answer, and keeps it no more. */
+  takeKept(): FetchedPartition | undefined {
+    const kept = this.#kept
+    this.#drop()
+    return kept
+  }
+
+  #drop(): void {
+    if (this.#kept === undefined) return
+    this.#owner.giveRoom(this.#kept.recordSet.length)
+    this.#kept = undefined
   }
 
   endsAt(offset: number, askedAtMs: number): void {
@@ -273,6 +338,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#isResting = true
     this.mustCheck = false
     this.#turn++
+    this.#drop()
     this.on.truncated(truncation)
   }
 

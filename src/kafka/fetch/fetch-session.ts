@@ -7,7 +7,7 @@ import type { FetchAnswer, FetchPosition, FetchRequest } from '../wire/fetch-mes
  */
 export type SessionRequest = Pick<FetchRequest, 'sessionId' | 'sessionEpoch' | 'positions' | 'forgotten'>
 
-type KnownPosition = Pick<FetchPosition, 'offset' | 'leaderEpoch'>
+type KnownPosition = Pick<FetchPosition, 'offset' | 'leaderEpoch' | 'maxBytes'>
 
 const noSession = 0
 const firstEpoch = 0
@@ -40,11 +40,12 @@ export class FetchSession {
     const isWhole = this.#epoch === firstEpoch
     if (isWhole) this.#known.clear()
     const positions = shuffled(
-      wanted.filter(({ topic, partition, offset, leaderEpoch }) => {
+      wanted.filter(({ topic, partition, offset, leaderEpoch, maxBytes }) => {
         const ofTopic = this.#ofTopic(topic)
         const known = ofTopic.get(partition)
-        if (known?.offset === offset && known.leaderEpoch === leaderEpoch) return false
-        ofTopic.set(partition, { offset, leaderEpoch })
+        if (known?.offset === offset && known.leaderEpoch === leaderEpoch && known.maxBytes === maxBytes)
+          return false
+        ofTopic.set(partition, { offset, leaderEpoch, maxBytes })
         return true
       }),
     )

@@ -37,6 +37,11 @@ export type FetcherOptions = {
 type FetcherLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 
 const tendEveryMs = 500
+/**
+ * The most bytes of answers that are kept for partitions that were paused during a fetch. More bytes are
+ * fetched again when their partitions are resumed.
+ */
+const keptBytes = 2 * 1024 ** 2
 /** If a log isn't read now, its end is looked up again after this time, in milliseconds. */
 const endKnownForMs = 5_000
 const listEveryMs = 2_000
@@ -86,6 +91,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   readonly #ending: Promise<void>[] = []
   readonly #timer: NodeJS.Timeout
   readonly #unwatch: () => void
+  #roomBytes = keptBytes
   #isStopped = false
   #isChecking = false
   #isListing = false
@@ -132,6 +138,16 @@ class LogFetcher implements Fetcher, HandleOwner {
 
   topicIdOf(topic: string): string | undefined {
     return this.#view.topicIdOf(topic)
+  }
+
+  takeRoom(bytes: number): boolean {
+    if (bytes > this.#roomBytes) return false
+    this.#roomBytes -= bytes
+    return true
+  }
+
+  giveRoom(bytes: number): void {
+    this.#roomBytes += bytes
   }
 
   closed(handle: PartitionHandle): void {

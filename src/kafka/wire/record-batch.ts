@@ -31,7 +31,8 @@ export type FetchedRecord = {
   readonly timestampMs: number
   readonly key: Buffer | null
   readonly value: Buffer | null
-  readonly headers: RecordHeaders
+  /** Records of a batch whose headers are the same bytes share this object. */
+  readonly headers: Readonly<RecordHeaders>
   /** The epoch of the leader that appended the record. -1 if it isn't known. */
   readonly leaderEpoch: number
   /**
@@ -58,11 +59,25 @@ export type RecordSet = {
   readonly epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]
   /** The offset after the last batch that was read. -1 if no batch was read. */
   readonly nextOffset: number
+  readonly sizes: BatchSizes
   /**
    * A description of the damage, if reading ended before a damaged batch. This batch begins at `nextOffset`.
    * If no batch was read, the first batch is damaged.
    */
   readonly damage: string | undefined
+}
+
+/** The sizes of the batches that a fetch brought for one partition, in bytes. */
+export type BatchSizes = {
+  /** The number of batches that were read, their bytes together, and those of the largest. */
+  readonly batches: number
+  readonly bytes: number
+  readonly largest: number
+  /**
+   * The size of the batch that the broker cut off at the end. 0 if no batch was cut off, or if its size was
+   * cut off too.
+   */
+  readonly cut: number
 }
 
 export type ReadRecordSetOptions = {
@@ -139,9 +154,12 @@ export async function readRecordSet(
   const records: FetchedRecord[] = []
   const epochs: { from: number; leaderEpoch: number }[] = []
   let nextOffset = -1
+  let largest = 0
+  let batches = 0
   let spentBytes = 0
   let damage: string | undefined
-  for (let start = 0; start + recordsAt <= bytes.length && spentBytes < maxFetchBytes;) {
+  let start = 0
+  while (start + recordsAt <= bytes.length && spentBytes < maxFetchBytes) {
     const batch = batchAt(bytes, start)
     if (batch === undefined) break
     damage = damageOf(batch)
@@ -156,11 +174,21 @@ export async function readRecordSet(
       nextOffset = lastOffset + 1
       damage = undefined
     }
+    batches++
+    largest = Math.max(largest, batch.length)
     start += batch.length
   }
   // A broker always sends the whole first batch, even if it is very large.
   if (nextOffset < 0 && bytes.length > 0) damage ??= 'its length is wrong'
-  return { records, epochs, nextOffset, damage }
+  const sizes = { batches, bytes: start, largest, cut: cutBytesAt(bytes, start) }
+  return { records, epochs, nextOffset, sizes, damage }
+}
+
+/** Returns the size of the batch at `start` if the bytes end before the batch, and 0 if not. */
+function cutBytesAt(bytes: Buffer, start: number): number {
+  if (start + afterLength > bytes.length) return 0
+  const size = afterLength + bytes.readInt32BE(start + lengthAt)
+  return size >= recordsAt && start + size > bytes.length ? size : 0
 }
 
 /** Returns the batch at `start`. Returns `undefined` if the batch isn't complete. */
@@ -296,6 +324,10 @@ class BatchReader {
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   #end = 0
+  /** The headers of the last record, and the place of their bytes. */
+  #headers: RecordHeaders = {}
+  #headersAt = 0
+  #headersEnd = -1
   /** The offset before which all records were read. */
   nextOffset: number
   spentBytes = 0
@@ -333,7 +365,7 @@ class BatchReader {
     if (offset < this.nextOffset || offset > lastOffset) throw new RangeError(`the offset ${offset}`)
     const key = this.#data()
     const value = this.#data()
-    const headers = this.#headers()
+    const headers = this.#headersUntil(end)
     this.#at = end
     this.nextOffset = offset + 1
     return {
@@ -348,7 +380,29 @@ class BatchReader {
     }
   }
 
-  #headers(): RecordHeaders {
+  /**
+   * Returns the headers of a record that ends at `end`. Most records have the same headers as the record
+   * before, such as `source-id`, and share its object.
+   */
+  #headersUntil(end: number): RecordHeaders {
+    const start = this.#at
+    if (!this.#isSpelledAsBefore(start, end)) {
+      this.#headers = this.#newHeaders()
+      this.#headersAt = start
+      this.#headersEnd = end
+    }
+    return this.#headers
+  }
+
+  #isSpelledAsBefore(start: number, end: number): boolean {
+    const bytes = this.#bytes
+    const before = this.#headersAt
+    if (end - start !== this.#headersEnd - before) return false
+    for (let at = start, other = before; at < end; at++, other++) if (bytes[at] !== bytes[other]) return false
+    return true
+  }
+
+  #newHeaders(): RecordHeaders {
     const headers: RecordHeaders = {}
     const count = Math.min(this.#varint(), maxRecordHeaders)
     if (count > 0) this.#spend(count * recordHeaderBytes)

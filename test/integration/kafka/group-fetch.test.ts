@@ -1,9 +1,8 @@
-import type { Kafka, RequestEvent } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTopic, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
-import { workerKafka } from '../../support/worker-kafka.ts'
 import { type Member, startMember } from './member.ts'
+import { type Fetch, watchedKafka } from './readers.ts'
 
 /**
  * Tests of the fetches that a member sends to its broker. Other tests, those of the consumer, check that a
@@ -24,28 +23,10 @@ afterEach(async () => {
   member = undefined
 })
 
-/** `heldMs`: the time until the answer came, in milliseconds. */
-type Fetch = { atMs: number; heldMs: number; answerBytes: number }
-
-/** Returns a client, and a list that gets each fetch of its consumers. */
-function watched(): { kafka: Kafka; fetches: Fetch[] } {
-  const kafka = workerKafka()
-  const fetches: Fetch[] = []
-  const make = kafka.consumer.bind(kafka)
-  kafka.consumer = (config) => {
-    const consumer = make(config)
-    consumer.on(consumer.events.REQUEST, ({ payload: { apiName, duration, size } }: RequestEvent) => {
-      if (apiName === 'Fetch') fetches.push({ atMs: Date.now(), heldMs: duration, answerBytes: size })
-    })
-    return consumer
-  }
-  return { kafka, fetches }
-}
-
 async function joined(
   topics: readonly string[],
 ): Promise<{ fetches: Fetch[]; received: Member['received'] }> {
-  const { kafka, fetches } = watched()
+  const { kafka, fetches } = watchedKafka()
   member = await startMember({
     groupId: `${prefix}group`,
     kafka,

@@ -1,3 +1,4 @@
+import type { Kafka, RequestEvent } from 'kafkajs'
 import { type ClusterView, createClusterView } from '../../../src/kafka/cluster/cluster-view.ts'
 import type { FetchedBatch, FetchHandle, FetchOrder } from '../../../src/kafka/fetch/fetch-handle.ts'
 import { createFetcher, type Fetcher } from '../../../src/kafka/fetch/fetcher.ts'
@@ -76,4 +77,22 @@ export function numbered(from: number, to: number, partition = 0) {
 
 export function numbers(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, index) => `${from + index}`)
+}
+
+/** `heldMs`: the time until the answer came, in milliseconds. */
+export type Fetch = { atMs: number; heldMs: number; answerBytes: number }
+
+/** Returns a client, and a list that gets each fetch of its consumers. */
+export function watchedKafka(): { kafka: Kafka; fetches: Fetch[] } {
+  const kafka = workerKafka()
+  const fetches: Fetch[] = []
+  const make = kafka.consumer.bind(kafka)
+  kafka.consumer = (config) => {
+    const consumer = make(config)
+    consumer.on(consumer.events.REQUEST, ({ payload: { apiName, duration, size } }: RequestEvent) => {
+      if (apiName === 'Fetch') fetches.push({ atMs: Date.now(), heldMs: duration, answerBytes: size })
+    })
+    return consumer
+  }
+  return { kafka, fetches }
 }

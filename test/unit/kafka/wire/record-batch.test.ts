@@ -138,6 +138,20 @@ describe('headers', () => {
     expect(headers).toEqual({ a: Buffer.from('1') })
   })
 
+  test('of the same length as those before are read, and the same ones once', async () => {
+    const sources = ['shop', 'shop', 'blog', 'shop']
+    const sent = sources.map((id): RawRecord => ({ value: 'a', headers: [['source-id', id]] }))
+    const read = await readBatches(batchOf([...sent, { value: 'a' }]))
+    const ids = read.map(({ headers }) => headers['source-id']?.toString())
+    expect(ids).toEqual([...sources, undefined])
+    expect(read[1]?.headers).toBe(read[0]?.headers)
+  })
+
+  test('that are cut off are damaged, also if none came before', async () => {
+    const [record] = await readBatches(encodeBatch(Buffer.from([10, 0, 0, 0, 1, 1]), { count: 1 }))
+    expect(record?.unreadable).toContain('ends too soon')
+  })
+
   test('after the first thousand are passed over, and the next record is whole', async () => {
     const many = Array.from({ length: 300_000 }, (_, index) => [`h${index}`, null] as const)
     const batch = batchOf([{ value: 'a', headers: many }, good('b')])
@@ -148,6 +162,33 @@ describe('headers', () => {
       value: Buffer.from('b'),
       headers: { 'source-id': Buffer.from('shop') },
     })
+  })
+})
+
+async function sizesOf(bytes: Buffer) {
+  return (await readRecordSet(bytes, { passDamaged: false, end: 2 })).sizes
+}
+
+describe('the sizes of batches', () => {
+  const [small, large] = [batchOf([good('a')]), batchOf([good('b'.repeat(500))], { baseOffset: 1 })]
+  const both = Buffer.concat([small, large])
+
+  test('are those that came whole', async () => {
+    const [batches, largest] = [2, large.length]
+    expect(await sizesOf(both)).toEqual({ batches, bytes: both.length, largest, cut: 0 })
+  })
+
+  test.each([12, 61, 300])('tell of the one of which only %d bytes came', async (came) => {
+    const { length } = small
+    const sizes = await sizesOf(both.subarray(0, length + came))
+    expect(sizes).toEqual({ batches: 1, bytes: length, largest: length, cut: large.length })
+  })
+
+  test.each([
+    ['whose size did not come', both.subarray(0, small.length + 11)],
+    ['whose size is none', Buffer.concat([small, Buffer.alloc(20)])],
+  ])('tell of none %s', async (_what, bytes) => {
+    expect(await sizesOf(bytes)).toMatchObject({ batches: 1, cut: 0 })
   })
 })
 
