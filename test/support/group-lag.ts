@@ -11,6 +11,20 @@ export type GroupStand = {
   committed: ReadonlyMap<string, number>
 }
 
+/** The topics that no group reads, without their prefix and generation. */
+const unread = new Set([
+  'dead-letters',
+  'backfills',
+  'replay-jobs',
+  'attempts',
+  'notices',
+  'health',
+  'waiting-marks',
+  'lending',
+])
+/** After a growth, the names of topics with a generation have this part. */
+const generation = /^g\d+\./
+
 /**
  * Returns how many records the group has not committed. Adds up all topics of the group whose names begin
  * with the prefix.
@@ -21,17 +35,9 @@ export async function groupLag(admin: Admin, groupId: string, prefix: string): P
 
 export async function groupStand(admin: Admin, groupId: string, prefix: string): Promise<GroupStand> {
   const all = await admin.listTopics()
-  const unread = new Set([
-    `${prefix}dead-letters`,
-    `${prefix}backfills`,
-    `${prefix}replay-jobs`,
-    `${prefix}attempts`,
-    `${prefix}notices`,
-    `${prefix}health`,
-    `${prefix}waiting-marks`,
-    `${prefix}lending`,
-  ])
-  const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
+  const isRead = (topic: string): boolean =>
+    topic.startsWith(prefix) && !unread.has(topic.slice(prefix.length).replace(generation, ''))
+  const topics = all.filter(isRead)
   const committed = new Map(
     (await admin.fetchOffsets({ groupId, topics })).flatMap(({ topic, partitions }) =>
       partitions.map(({ partition, offset }) => [`${topic}/${partition}`, Number(offset)] as const),
