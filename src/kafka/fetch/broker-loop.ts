@@ -1,3 +1,4 @@
+import { Breath } from '../../async/breath.ts'
 import { describeErrorCode, errorCodes } from '../wire/error-codes.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import { type FetchedBatch, maxBytesPerPartition, type PartitionHandle } from './fetch-handle.ts'
@@ -96,7 +97,9 @@ export class BrokerLoop {
 
   /** Takes the answers that were kept for partitions that were paused. */
   async #takeKept(wanted: readonly PartitionHandle[]): Promise<void> {
+    const breath = new Breath()
     for (const handle of wanted) {
+      await breath.take()
       const asked = asking(handle)
       const kept = handle.isPaused ? undefined : handle.takeKept()
       if (kept !== undefined && this.#isCurrent(asked)) await this.#takeRecords(asked, kept)
@@ -191,11 +194,15 @@ export class BrokerLoop {
     this.#broughtNothing = responses.every(({ partitions }) =>
       partitions.every(({ recordSet }) => recordSet.length === 0),
     )
+    // The records of a partition are handed over at once. After a delay, those of all partitions take a tenth
+    // of a second.
+    const breath = new Breath()
     for (const { topicName, partitions } of responses) {
       for (const fetched of partitions) {
         const one = askedOf.get(topicName)?.get(fetched.partition)
         if (one === undefined) continue
         one.isNamed = true
+        await breath.take()
         await this.#takePartition(one, fetched, askedAtMs)
       }
     }

@@ -57,6 +57,32 @@ describe('a partition is read', () => {
     expect(reading.lines).toEqual([])
   })
 
+  test('beside others without all of them being handed over in one turn of the event loop', async () => {
+    const partitions = [0, 1, 2, 3]
+    await createTopic(topic, { partitions: partitions.length })
+    for (const partition of partitions) await produce(topic, numbered(0, 10, partition))
+    reading = await beginReading([topic])
+    let turn = 0
+    const goOn = (): NodeJS.Immediate => setImmediate(() => (turn++, (next = goOn())))
+    let next = goOn()
+    const turns: number[] = []
+    const on = {
+      batch() {
+        turns.push(turn)
+        const untilMs = performance.now() + 10
+        while (performance.now() < untilMs);
+      },
+      lost: () => undefined,
+      truncated: () => undefined,
+    }
+    const handles = partitions.map((partition) => reading.read({ partition, isPaused: true, on }).handle)
+    await until('the ends are known', () => handles.every(({ end }) => end.offset === 10))
+    for (const handle of handles) handle.resume()
+    await until('all is there', () => turns.length === partitions.length)
+    clearImmediate(next)
+    expect(new Set(turns).size).toBe(partitions.length)
+  })
+
   test('not while it is paused; and where it ends is known nevertheless', async () => {
     await createTopic(topic)
     reading = await beginReading([topic])
