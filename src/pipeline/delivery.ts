@@ -171,6 +171,7 @@ export class Delivery implements RetryState {
   /** The destination's rate limit in this process, at the time when the delivery was last enqueued. */
   laneRate: Rate | undefined
   queuedAtMs = 0
+  startedAtMs = 0
   lane: Lane<Delivery> | undefined
   /** The prepared destination, made from the catalog `seenIn`. */
   endpoint: Endpoint | undefined

@@ -52,6 +52,8 @@ export class Lane<D extends { readonly bytes: number }> {
   /** The destination's limit on deliveries in flight. */
   cap: number
   inFlight = 0
+  /** How long its last requests took on average, in milliseconds; 0 if none has ended. */
+  tookMs = 0
   /** The number of requests that have ended since the limits of the lane were last renewed. */
   sinceRenewed = 0
   /**

@@ -27,6 +27,8 @@ export type LaneItem<D extends { readonly bytes: number }> = {
    * field.
    */
   queuedAtMs: number
+  /** The time (`AwakeClock`) at which the delivery was last started. `Lanes` sets this field. */
+  startedAtMs: number
   /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
   lane: Lane<D> | undefined
   /**

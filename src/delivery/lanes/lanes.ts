@@ -1,8 +1,10 @@
 import { type Rate, TokenBucket } from '../../async/token-bucket.ts'
 import { Fifo } from '../../async/fifo.ts'
+import { SharedBreath } from '../../async/shared-breath.ts'
 import { AwakeClock } from './awake-clock.ts'
 import { Lane } from './lane-queue.ts'
 import type { LaneItem, Lanes, LanesOptions, WaitingLane } from './lanes-ports.ts'
+import { Slots } from './slots.ts'
 
 // Each destination has a lane, so that no destination can slow down another. Lanes that have work take turns.
 // The time to start a delivery doesn't depend on the number of lanes.
@@ -25,6 +27,8 @@ import type { LaneItem, Lanes, LanesOptions, WaitingLane } from './lanes-ports.t
 
 /** The limits of a lane that they don't hold up are renewed after this number of answers. */
 const answersBetween = 8
+/** For how long lanes that have slept go on in one turn of the event loop, in milliseconds. */
+const wakingMs = 3
 
 export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): Lanes<D> {
   return new FairLanes(options)
@@ -35,15 +39,13 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #lanes = new Map<string, Lane<D>>()
   /** Lanes that may start a delivery, in the order of their turns. */
   readonly #line = new Fifo<Lane<D>>()
-  /**
-   * Lanes that hold their whole share of the requests in flight, and wait until some request ends. This queue
-   * may also have lanes that no longer wait.
-   */
-  readonly #blocked = new Fifo<Lane<D>>()
+  /** The requests in flight. */
+  readonly #slots: Slots<D>
   readonly #congested = new Set<Lane<D>>()
   /** All lanes with a waiting delivery. Until the next sweep, lanes without one may be in this set too. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
+  readonly #waking = new SharedBreath(wakingMs)
   /** The clock for the time that deliveries wait, and for the time that a lane holds more than its share. */
   readonly #clock = new AwakeClock()
   /**
@@ -52,7 +54,6 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    */
   #obstructedMs = 0
   #lookedAtMs = this.#clock.nowMs
-  #inFlight = 0
   #queued = 0
   #isShut = false
   #openedMs = 0
@@ -60,6 +61,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   constructor(options: LanesOptions<D>) {
     this.#options = options
+    this.#slots = new Slots(options.maxInFlight)
     const { waitMs, idleMs = 30_000 } = options
     this.#sweeps = [
       setInterval(() => this.#lookAtAll(), Math.min(250, waitMs)),
@@ -69,7 +71,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   get inFlight(): number {
-    return this.#inFlight
+    return this.#slots.taken
   }
 
   get queued(): number {
@@ -150,6 +152,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   finished(delivery: D): void {
     const lane = this.#startedFrom(delivery)
+    this.#slots.note(lane, this.#clock.nowMs - delivery.startedAtMs)
     // What is learned from each answer changes the limits. If they don't hold up the lane, a higher limit is
     // of no use to it, and a lower one may come some answers later.
     if (this.#isAtLimit(lane) || ++lane.sinceRenewed >= answersBetween) this.#renewLimits(lane)
@@ -332,7 +335,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #nextLane(): Lane<D> | undefined {
-    if (this.#isShut || this.#inFlight >= this.#options.maxInFlight) return undefined
+    if (this.#isShut || this.#slots.areTaken) return undefined
     if (this.#line.length === 0 || this.#options.mayStart?.() === false) return undefined
     return this.#line.shift()
   }
@@ -341,8 +344,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.place = 'nowhere'
     // The limit may have been lowered since the lane joined the line.
     if (lane.inFlight >= lane.cap) return
-    if (lane.inFlight >= this.#options.maxInFlight - this.#inFlight) {
-      this.#block(lane)
+    if (!this.#slots.mayTake(lane)) {
+      this.#slots.block(lane)
       return
     }
     const gatherMs = lane.batch === undefined ? 0 : this.#gatherMs(lane)
@@ -357,8 +360,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     }
     const delivery = this.#take(lane)
     if (delivery === undefined) return
-    this.#inFlight++
-    lane.inFlight++
+    this.#slots.take(lane)
+    delivery.startedAtMs = this.#clock.nowMs
     this.#joinLine(lane)
     this.#options.start(delivery)
     const few = lane.batch === undefined ? lane.cap / 2 : lane.cap * lane.batch.maxMessages
@@ -416,40 +419,34 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   #sleep(lane: Lane<D>, ms: number): void {
     lane.place = 'asleep'
-    setTimeout(() => {
+    setTimeout(() => this.#wake(lane), ms).unref()
+  }
+
+  /**
+   * Lets a lane go on that has slept. If the process was busy for a while, hundreds of lanes are due
+   * together. They start a few at a time, so that others go on between them.
+   */
+  #wake(lane: Lane<D>): void {
+    const goOn = (): void => {
       lane.place = 'nowhere'
       this.#joinLine(lane)
       this.#pump()
-    }, ms).unref()
+    }
+    const turn = this.#waking.take()
+    if (turn === undefined) goOn()
+    else void turn.then(goOn)
   }
 
   #giveBack(lane: Lane<D>): void {
-    lane.inFlight--
-    this.#inFlight--
-    // One request has ended, so at most one other blocked lane can start. `lane` itself may be able to start
-    // even if the other lane can't, because `lane` now holds one request less.
+    this.#slots.giveBack(lane)
+    // `lane` itself may be able to start even if no other lane can, because it now holds one request less.
     if (lane.place === 'blocked') lane.place = 'nowhere'
-    this.#unblockOne()
+    const other = this.#slots.unblock()
+    if (other !== undefined) this.#joinLine(other)
+    const slow = this.#slots.unblockSlow()
+    if (slow !== undefined) this.#joinLine(slow)
     this.#joinLine(lane)
     this.#pump()
-  }
-
-  #block(lane: Lane<D>): void {
-    lane.place = 'blocked'
-    if (lane.isInBlocked) return
-    lane.isInBlocked = true
-    this.#blocked.push(lane)
-  }
-
-  /** Puts in line the lane that has been blocked for the longest time. */
-  #unblockOne(): void {
-    for (let lane = this.#blocked.shift(); lane !== undefined; lane = this.#blocked.shift()) {
-      lane.isInBlocked = false
-      if (lane.place !== 'blocked') continue
-      lane.place = 'nowhere'
-      this.#joinLine(lane)
-      return
-    }
   }
 
   /** Drops lanes that have been idle since the last sweep. */
@@ -485,11 +482,11 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #noteObstruction(nowMs: number): void {
-    const { isBufferFull, maxInFlight, patienceMs, waitMs } = this.#options
+    const { isBufferFull, patienceMs, waitMs } = this.#options
     const passedMs = nowMs - this.#lookedAtMs
     this.#lookedAtMs = nowMs
     const isObstructed =
-      isBufferFull?.() === true && this.#line.length === 0 && this.#inFlight < maxInFlight && !this.#isShut
+      isBufferFull?.() === true && this.#line.length === 0 && !this.#slots.areTaken && !this.#isShut
     const most = patienceMs + waitMs
     this.#obstructedMs = Math.min(
       most,

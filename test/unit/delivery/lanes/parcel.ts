@@ -16,6 +16,7 @@ export class Parcel implements LaneItem<Parcel> {
   isAbandoned = false
   isFromQueue = false
   queuedAtMs = 0
+  startedAtMs = 0
   lane: Lane<Parcel> | undefined
 
   constructor(laneKey: string, name = '', settings: Partial<Parcel> = {}) {
