@@ -306,7 +306,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   waiting: {
     about: 'a queue in Kafka for each destination, for deliveries that wait for their turn',
-    imports: ['kafka', 'message'],
+    imports: ['kafka', 'message', 'async'],
   },
   lending: {
     about: "workers lend each other their parts of the destinations' rate limits",

@@ -37,7 +37,7 @@ const mostCreatingMs = 60_000
 const mebi = 1024 ** 2
 /** As in a worker (`src/roles/member/open-waiting.ts`). */
 const fetchBytes = 512 * 1024
-const cacheBytes = 32 * mebi
+const cacheBytes = 96 * mebi
 
 /** Creates topics for queues. */
 export async function createQueueTopics(brokers: readonly string[], units: number): Promise<QueueTopics> {

@@ -30,6 +30,11 @@ const setAsideShare = 0.5
  * may have queues, and each of them wants a record at hand. The rest of the buffer is for new messages.
  */
 const pulledShare = 0.5
+/**
+ * When nothing of this is free, they may take this part of it more, so that each destination with an empty
+ * lane gets a record. It is the same while records are pulled that turn out to be large.
+ */
+export const pulledOver = 1 / 4
 
 /**
  * Counts the records that a pipeline holds, and the operations that are under way in the pipeline. While too
@@ -103,6 +108,11 @@ export class BufferAccount {
     const { records, bytes } = this.#pulled
     const fill = Math.max(records / buffer.records, bytes / buffer.bytes) / pulledShare
     return Math.min(Math.floor((1 - fill) * this.maxPulled), this.freeRecords)
+  }
+
+  /** False once pulled records take more room than they may by the part `pulledOver`. */
+  get mayPull(): boolean {
+    return this.freePulled > -pulledOver * this.maxPulled
   }
 
   /** True while the buffer has been filled, and not half of the room for new messages is free again. */

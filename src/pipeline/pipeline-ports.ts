@@ -334,6 +334,8 @@ export type Pipeline = {
   acceptRecalled(record: HeldRecord, content: RecordContent): void
   /** Forgets the failures of a destination's hooks, and the pauses that they have asked for. */
   askAgain(destinationId: string): void
+  /** False while the records that were pulled take more of the buffer than they may. */
+  readonly hasRoomForWaiting: boolean
   /** Makes the delivery of a record that was pulled from its destination's queue. */
   acceptWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void
   /** Makes a dead letter of a record that has waited in its destination's queue for too long. */

@@ -259,6 +259,10 @@ class DeliveryPipeline implements Pipeline {
     else this.#exits.refuse(record, content, { reason: 'unreadable_batch', detail: unreadable })
   }
 
+  get hasRoomForWaiting(): boolean {
+    return this.#account.mayPull
+  }
+
   expireWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void {
     const delivery = this.#entrance.resume(record, content, queueClass)
     const waitedMs = this.#options.now() - record.timestampMs

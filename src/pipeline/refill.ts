@@ -1,7 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
 import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { failingForMs } from './attempt-plan.ts'
-import type { BufferAccount } from './buffer-account.ts'
+import { type BufferAccount, pulledOver } from './buffer-account.ts'
 import { stateEffectOf } from './paused-or-off.ts'
 import type { Delivery } from './delivery.ts'
 import type { CatalogView, PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
@@ -23,6 +24,8 @@ type RefillOptions = Pick<PipelineOptions, 'whileAutoPaused' | 'loginWaitMs' | '
 const lookMs = 100
 /** Looks take at most this part of the time, even if there are a hundred thousand paused destinations. */
 const mostOfTime = 0.05
+/** The longest piece of a look, in milliseconds. Between two pieces, the event loop does what else waits. */
+const mostPieceMs = 3
 /** The fewest deliveries that a lane may hold ready. */
 const leastReady = 8
 /** A lane with a rate limit holds at most as much ready as it sends in this time, in seconds. */
@@ -32,7 +35,7 @@ const mostOfFree = 1 / 4
 /**
  * While less than this part of the room for pulled records is free, only empty lanes that may start a
  * delivery soon are refilled, each with one request. When nothing is free, each of them gets one delivery,
- * until they take this part of the room more than there is.
+ * until they take the part `pulledOver` of the room more than there is.
  */
 const scarce = 1 / 4
 /** What may start within this time, in milliseconds, may start soon: it is there for the next look. */
@@ -110,12 +113,23 @@ export class Refill {
   }
 
   #lookIn(ms: number): void {
-    this.#timer = setTimeout(() => {
-      const startedMs = performance.now()
-      for (const destinationId of this.#options.queue.waiting()) this.refill(destinationId)
-      this.#lookIn(Math.max(lookMs, (performance.now() - startedMs) / mostOfTime))
-    }, ms)
+    this.#timer = setTimeout(() => void this.#look(), ms)
     this.#timer.unref()
+  }
+
+  async #look(): Promise<void> {
+    let [sinceMs, tookMs] = [performance.now(), 0]
+    for (const destinationId of this.#options.queue.waiting()) {
+      const pieceMs = performance.now() - sinceMs
+      if (pieceMs >= mostPieceMs) {
+        tookMs += pieceMs
+        await nextTurn()
+        sinceMs = performance.now()
+      }
+      this.refill(destinationId)
+    }
+    tookMs += performance.now() - sinceMs
+    if (!this.#isStopped) this.#lookIn(Math.max(lookMs, tookMs / mostOfTime))
   }
 
   #roomOf(destinationId: string): number {
@@ -125,7 +139,8 @@ export class Refill {
     // What was pulled takes its room once it is read, and a hundred thousand destinations may resume at once.
     const free = account.freePulled - queue.wanted
     const few = scarce * account.maxPulled
-    if (free <= few && (held > 0 || free <= -few || !lanes.mayStartWithin(destinationId, soonMs))) return 0
+    const isOver = free <= -pulledOver * account.maxPulled
+    if (free <= few && (held > 0 || isOver || !lanes.mayStartWithin(destinationId, soonMs))) return 0
     const room = Math.max(0, this.#mostReady(destination, free) - held)
     if (free > few) return room
     return Math.min(room, free > 0 ? (destination?.batch?.maxMessages ?? 1) : 1)

@@ -4,6 +4,8 @@ const firstStepMs = 1_000
 const most = 2_048
 /** The most single records that are known. */
 const mostSingle = 65_536
+/** When there are more records before the known part than this, every second is forgotten. */
+const mostEarlier = 512
 
 /**
  * When the records of a log were appended, to the second at first, and more roughly the longer the log. It
@@ -14,8 +16,11 @@ export class AppendTimes {
   #offsets: number[] = []
   #times: number[] = []
   #stepMs = firstStepMs
-  /** The offset after the last record of the known part. */
+  /** The offset after the last record of the known part, and the time at which that record was appended. */
   #end = -1
+  #endMs = 0
+  /** When some records before the known part were appended, in the order of their offsets. */
+  #earlier: Appended[] = []
   readonly #single = new Map<number, number>()
   /** The offsets of records of which somebody asked when they were appended, and it isn't known. */
   readonly #unknown = new Set<number>()
@@ -27,6 +32,7 @@ export class AppendTimes {
       this.#times = []
     }
     this.#end = offset + 1
+    this.#endMs = atMs
     const last = this.#times.at(-1)
     if (last !== undefined && atMs - last < this.#stepMs) return
     this.#offsets.push(offset)
@@ -46,13 +52,53 @@ export class AppendTimes {
 
   /** Returns when a record was appended, in epoch milliseconds. `undefined`: not known. */
   at(offset: number): number | undefined {
+    const place = this.#placeOf(offset)
+    return offset < this.#end && place >= 0 ? this.#times[place] : this.#single.get(offset)
+  }
+
+  /**
+   * Returns about when a record was appended, in epoch milliseconds, to compare it with records of other
+   * logs. 0: it isn't known at all. The times between two known ones rise evenly.
+   */
+  about(offset: number): number {
+    const place = this.#placeOf(offset)
+    if (place < 0) return this.#aboutEarlier(offset)
+    const next = {
+      offset: this.#offsets[place + 1] ?? this.#end,
+      atMs: this.#times[place + 1] ?? this.#endMs,
+    }
+    return between({ offset: this.#offsets[place] ?? 0, atMs: this.#times[place] ?? 0 }, next, offset)
+  }
+
+  #aboutEarlier(offset: number): number {
+    const after = this.#earlier.findIndex((one) => one.offset > offset)
+    const before = this.#earlier.at(after < 0 ? -1 : after - 1)
+    if (before === undefined || after === 0) return 0
+    const [first = Infinity] = this.#offsets
+    const known = { offset: first, atMs: this.#times[0] ?? before.atMs }
+    return between(before, this.#earlier[after] ?? known, offset)
+  }
+
+  /** Notes when a record was appended, for `about`. */
+  note(record: { readonly offset: number; readonly timestampMs: number } | undefined): void {
+    if (record === undefined || this.#placeOf(record.offset) >= 0) return
+    const { offset, timestampMs: atMs } = record
+    const after = this.#earlier.findIndex((one) => one.offset >= offset)
+    if (after < 0) this.#earlier.push({ offset, atMs })
+    else if (this.#earlier[after]?.offset !== offset) this.#earlier.splice(after, 0, { offset, atMs })
+    if (this.#earlier.length > mostEarlier)
+      this.#earlier = this.#earlier.filter((_, index) => index % 2 === 0)
+  }
+
+  /** Returns the place of the last of `#offsets` that isn't behind `offset`; -1 if there is none. */
+  #placeOf(offset: number): number {
     let [low, high] = [0, this.#offsets.length]
     while (low < high) {
       const middle = (low + high) >> 1
       if ((this.#offsets[middle] ?? 0) <= offset) low = middle + 1
       else high = middle
     }
-    return offset < this.#end && low > 0 ? this.#times[low - 1] : this.#single.get(offset)
+    return low - 1
   }
 
   /** Returns the same as `at`, and remembers the record if the time isn't known. */
@@ -83,6 +129,7 @@ export class AppendTimes {
       this.#offsets.splice(0, passed)
       this.#times.splice(0, passed)
     }
+    while ((this.#earlier[1]?.offset ?? Infinity) <= offset) this.#earlier.shift()
     for (const single of this.#single.keys()) if (single < offset) this.#single.delete(single)
     for (const unknown of this.#unknown) if (unknown < offset) this.#unknown.delete(unknown)
   }
@@ -100,4 +147,12 @@ export class AppendTimes {
       this.#times = this.#times.filter((_, index) => kept[index])
     }
   }
+}
+
+type Appended = { readonly offset: number; readonly atMs: number }
+
+function between(before: Appended, after: Appended, offset: number): number {
+  if (after.offset <= before.offset || after.offset === Infinity) return before.atMs
+  const part = (offset - before.offset) / (after.offset - before.offset)
+  return before.atMs + part * (after.atMs - before.atMs)
 }

@@ -2,7 +2,28 @@ import type { LogPiece } from '../kafka/read/partition-reader.ts'
 import type { WholeRecord } from '../message/records.ts'
 
 /** Consecutive records of one unit's log, all from the offset `from` on. */
-export type Piece = LogPiece & { readonly from: number; readonly unit: number; readonly bytes: number }
+export type Piece = LogPiece & {
+  readonly from: number
+  readonly unit: number
+  readonly bytes: number
+  /** The number of its records that were delivered from it. */
+  used: number
+}
+
+/**
+ * The most and the fewest bytes that a fetch should bring. Destinations that have waited for equally long
+ * read the log at about the same place, so most of what comes with a record is needed soon. If they have
+ * waited for different times, what comes with a record is dropped before its turn.
+ */
+const fetchBytes = { most: 512 * 1024, least: 32 * 1024 }
+/** The estimated memory of the objects for a record, and for one of its headers with its bytes. */
+const recordBytes = 256
+const headerBytes = 192
+/**
+ * If a smaller part of a piece was used than the first, the fetches become smaller; if more than the second,
+ * larger.
+ */
+const usedPart = { few: 1 / 8, many: 1 / 2 }
 
 /**
  * The pieces of `waiting` that were fetched last. The records of one destination lie between those of others,
@@ -12,16 +33,35 @@ export class Pieces {
   readonly #maxBytes: number
   /** In the order of their last use. */
   readonly #pieces = new Set<Piece>()
+  readonly #ofUnits = new Map<number, Set<Piece>>()
   #bytes = 0
+  #fetchBytes = fetchBytes.most
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
+  /** The bytes that the next fetch should bring. */
+  get fetchBytes(): number {
+    return this.#fetchBytes
+  }
+
+  /**
+   * Returns from where to fetch a record: from the end of a piece that ends shortly before it. What lies
+   * between them is needed soon too, unless little of a fetch is used.
+   */
+  startFor(unit: number, offset: number): number {
+    let start = -1
+    if (this.#fetchBytes === fetchBytes.most)
+      for (const { from, next } of this.#ofUnits.get(unit) ?? [])
+        if (next <= offset && offset - next < (next - from) / 2) start = Math.max(start, next)
+    return start < 0 ? offset : start
+  }
+
   /** Returns the piece that covers the offset, if it is kept. */
   find(unit: number, offset: number): Piece | undefined {
-    for (const piece of this.#pieces) {
-      if (piece.unit !== unit || offset < piece.from || offset >= piece.next) continue
+    for (const piece of this.#ofUnits.get(unit) ?? []) {
+      if (offset < piece.from || offset >= piece.next) continue
       this.#pieces.delete(piece)
       this.#pieces.add(piece)
       return piece
@@ -32,12 +72,14 @@ export class Pieces {
   /** Keeps a piece that was fetched from `asked`. It may begin before that, with its first batch. */
   add(unit: number, asked: number, { records, next }: LogPiece): Piece {
     const from = Math.min(asked, records[0]?.offset ?? asked)
-    const bytes = records.reduce((sum, { key, value }) => sum + (key?.length ?? 0) + (value?.length ?? 0), 0)
-    const piece: Piece = { unit, from, records, next, bytes }
+    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
+    const piece: Piece = { unit, from, records, next, bytes, used: 0 }
     this.#pieces.add(piece)
+    this.#ofUnit(unit).add(piece)
     this.#bytes += bytes
     for (const oldest of this.#pieces) {
       if (this.#bytes <= this.#maxBytes || oldest === piece) break
+      this.#learnFrom(oldest)
       this.#drop(oldest)
     }
     return piece
@@ -45,17 +87,41 @@ export class Pieces {
 
   /** Drops the pieces of a unit before `offset`, because nobody reads them again. */
   dropBefore(unit: number, offset: number): void {
-    for (const piece of this.#pieces) if (piece.unit === unit && piece.next <= offset) this.#drop(piece)
+    for (const piece of this.#ofUnits.get(unit) ?? []) {
+      if (piece.next > offset) continue
+      this.#learnFrom(piece)
+      this.#drop(piece)
+    }
   }
 
   dropAll(unit: number): void {
     this.dropBefore(unit, Infinity)
   }
 
+  /** Learns from a piece that is dropped how many bytes a fetch should bring. */
+  #learnFrom({ records, used }: Piece): void {
+    const part = used / Math.max(1, records.length)
+    if (part > usedPart.many) this.#fetchBytes = Math.min(fetchBytes.most, this.#fetchBytes * 2)
+    else if (part < usedPart.few) this.#fetchBytes = Math.max(fetchBytes.least, this.#fetchBytes / 2)
+  }
+
+  #ofUnit(unit: number): Set<Piece> {
+    let pieces = this.#ofUnits.get(unit)
+    if (pieces === undefined) this.#ofUnits.set(unit, (pieces = new Set()))
+    return pieces
+  }
+
   #drop(piece: Piece): void {
     this.#pieces.delete(piece)
+    this.#ofUnits.get(piece.unit)?.delete(piece)
     this.#bytes -= piece.bytes
   }
+}
+
+/** Returns about the memory that a record takes: its content, and the objects of its headers. */
+function bytesOf({ key, value, headers }: WholeRecord): number {
+  const count = Object.keys(headers).length
+  return (key?.length ?? 0) + (value?.length ?? 0) + recordBytes + count * headerBytes
 }
 
 /** Returns the record at an offset. `records` are in the order of their offsets. */

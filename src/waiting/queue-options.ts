@@ -1,3 +1,4 @@
+import type { SharedBreath } from '../async/shared-breath.ts'
 import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
@@ -37,6 +38,10 @@ export type UnitQueueOptions = {
   readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
   readonly owners: Owners
   readonly pieces: Pieces
+  /** Paces what is handed on from the queues of all units. */
+  readonly handing: SharedBreath
+  /** See `WaitingQueuesOptions`. */
+  readonly hasRoom?: (() => boolean) | undefined
   readonly partition: QueuePartition
   readonly take: TakeWaiting
   readonly expire: TakeWaiting

@@ -1,3 +1,4 @@
+import { SharedBreath } from '../async/shared-breath.ts'
 import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord } from '../message/held-record.ts'
@@ -25,6 +26,11 @@ export type WaitingQueuesOptions = {
     readonly isReadByAll: (topic: string) => boolean
   }
   readonly take: TakeWaiting
+  /**
+   * Returns false while `take` must not be called, because what it has taken holds too much memory. How large
+   * messages are is known only when they are read.
+   */
+  readonly hasRoom?: () => boolean
   /** Takes a message that has waited for longer than `maxAgeMs`. */
   readonly expire: TakeWaiting
   /** Takes a message that was given up by `drop`. */
@@ -53,6 +59,8 @@ export type QueueBacklog = {
 }
 
 const tickMs = 100
+/** For how long messages from queues are handed on in one turn of the event loop, in milliseconds. */
+const handingMs = 5
 const cannotLook = 'the ends of queues can not be looked up'
 const isClosed =
   'workers without queues are in the consumer group: what waits for its turn goes to the retry topics until they have left'
@@ -90,12 +98,11 @@ export class WaitingQueues {
   readonly #options: WaitingQueuesOptions
   readonly #owners = new Owners()
   readonly #pieces: Pieces
+  readonly #handing = new SharedBreath(handingMs)
   readonly #units = new Map<number, UnitQueue>()
   /** The destinations that were given up a short while ago, with the time of the order. */
   readonly #drops = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
-  /** The unit from which a destination's messages were pulled last, so that its units take turns. */
-  #turn = 0
   #isLooking = false
   #isClosedTold = false
   #isStopped = false
@@ -166,6 +173,7 @@ export class WaitingQueues {
       unit,
       owners: this.#owners,
       pieces: this.#pieces,
+      handing: this.#handing,
       partition,
       onWaiting: (code) => this.#options.onWaiting(this.#owners.destinationOf(code)),
     })
@@ -378,19 +386,25 @@ export class WaitingQueues {
   }
 
   /**
-   * Takes up to `most` messages of a class of a destination, from all units in turn. `take` is called with
-   * each of them, at once or when it is read. Returns how many were taken.
+   * Takes up to `most` messages of a class of a destination, those first that have waited for longest in any
+   * unit. All destinations then read a log at about the same place, if they have waited for equally long.
+   * `take` is called with each of them, at once or when it is read. Returns how many were taken.
    */
   pull(destinationId: string, queueClass: QueueClass, most: number): number {
     const code = this.#owners.knownCodeOf(destinationId, queueClass)
     if (code === undefined || most <= 0) return 0
-    const having = [...this.#units.values()].filter((queue) => queue.mayTake && queue.untakenOf(code) > 0)
+    const having = [...this.#units.values()].filter((queue) => queue.mayPull && queue.untakenOf(code) > 0)
+    if (having.length < 2) return having[0]?.pull(code, most) ?? 0
+    const heads = having.map((queue) => ({ queue, atMs: queue.aboutOldestOf(code) }))
     let left = most
-    for (let index = 0; index < having.length && left > 0; index++) {
-      const queue = having[(index + this.#turn) % having.length]
-      left -= queue?.pull(code, Math.ceil(left / (having.length - index))) ?? 0
+    while (left > 0) {
+      const first = heads.reduce((a, b) => (b.atMs < a.atMs ? b : a))
+      if (first.atMs === Infinity) break
+      const untilMs = heads.reduce((ms, one) => (one === first ? ms : Math.min(ms, one.atMs)), Infinity)
+      const pulled = first.queue.pull(code, left, untilMs)
+      left -= pulled
+      first.atMs = pulled > 0 ? first.queue.aboutOldestOf(code) : Infinity
     }
-    this.#turn++
     return most - left
   }
 

@@ -13,12 +13,12 @@ import { againAfterMs, lookMs } from './look.ts'
 import { type OwnersMark, parseQueued, type PlaceInLog, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter } from './mark-writer.ts'
 import { OldRecords } from './old-records.ts'
-import { recordAt } from './pieces.ts'
 import { QueuedBefore } from './queued-before.ts'
 import { type QueuedMessage, queuedMessage, sourceHeaders } from './queued-message.ts'
 import type { AppendedRecord, FoundLog, UnitQueueOptions } from './queue-options.ts'
 import { type Tenure, tenureOf, writerOf } from './tenure.ts'
 import { UnitIndex } from './unit-index.ts'
+import { Wanted } from './wanted.ts'
 
 const tookOver = 'took over the messages that wait for their turn'
 
@@ -48,11 +48,8 @@ export class UnitQueue {
   /** The log is known to have records before this offset. */
   #knownEnd = 0
   #reading: Promise<void> | undefined
-  /** The offsets of taken records whose content isn't read yet, with their codes. */
-  readonly #wanted = new Map<number, number>()
-  readonly #wantedOf = new Counts()
+  readonly #wanted: Wanted
   readonly #drops = new Drops()
-  #isFetching = false
   readonly #times = new AppendTimes()
   /**
    * The full blocks of which a former owner has written no mark, because it was killed, as for
@@ -78,6 +75,18 @@ export class UnitQueue {
       ...options,
       mayTake: () => this.mayTake,
       held: (record) => this.#held(record),
+      signal: this.#stopping.signal,
+    })
+    this.#wanted = new Wanted({
+      ...options,
+      mayTake: () => this.mayTake,
+      end: () => this.#index.end,
+      take: (offset, code, record) => this.#hand(offset, code, record),
+      giveBack: (offset) => this.#return(offset),
+      onFetched: ({ records }) => {
+        this.#times.note(records[0])
+        this.#times.note(records.at(-1))
+      },
       signal: this.#stopping.signal,
     })
   }
@@ -119,6 +128,12 @@ export class UnitQueue {
     return offset < 0 ? undefined : this.#times.ask(offset)
   }
 
+  /** Returns about when the first record of a class that waits was appended, as `AppendTimes.about`. */
+  aboutOldestOf(code: number): number {
+    const offset = this.#index.firstOf(code)
+    return offset < 0 ? Infinity : this.#times.about(offset)
+  }
+
   /** When the first record that isn't done was appended. `undefined`: not known yet, or all are done. */
   get oldestMs(): number | undefined {
     return this.#index.undone === 0 ? undefined : this.#times.ask(this.#index.head)
@@ -153,7 +168,7 @@ export class UnitQueue {
 
   /** The number of taken records of a code whose content isn't read yet. */
   wantedOf(code: number): number {
-    return this.#wantedOf.of(code)
+    return this.#wanted.of(code)
   }
 
   /** True once the index is complete, until the unit is lost. */
@@ -164,6 +179,11 @@ export class UnitQueue {
   /** True while records may be taken out of the queue. */
   get mayTake(): boolean {
     return this.#marks !== undefined && this.#options.partition.isBegun && !this.#stopping.signal.aborted
+  }
+
+  /** True while records should be taken: they could be read. */
+  get mayPull(): boolean {
+    return this.mayTake && !this.#wanted.isStuck
   }
 
   /** Reads the marks of earlier owners, and the records that no mark describes. */
@@ -246,16 +266,20 @@ export class UnitQueue {
     return produced === 'refused' ? 'refused' : 'acknowledged'
   }
 
-  /** Takes up to `most` records of a code, in their order. Returns how many were taken. */
-  pull(code: number, most: number): number {
+  /**
+   * Takes up to `most` records of a code, in their order: the first, and those behind it that were appended
+   * at about `untilMs` or earlier. Returns how many were taken.
+   */
+  pull(code: number, most: number, untilMs = Infinity): number {
     if (!this.mayTake) return 0
     let count = 0
     for (; count < most; count++) {
+      if (count > 0 && untilMs < Infinity && this.aboutOldestOf(code) > untilMs) break
       const offset = this.#index.take(code)
       if (offset < 0) break
       this.#want(offset, code)
     }
-    if (count > 0) void this.#fetch()
+    if (count > 0) void this.#wanted.read()
     return count
   }
 
@@ -270,13 +294,12 @@ export class UnitQueue {
 
   #dropOn(): void {
     const want = (offset: number, code: number): void => this.#want(offset, code)
-    if (this.#drops.takeSome(this.#index, () => this.mayTake, want)) void this.#fetch()
+    if (this.#drops.takeSome(this.#index, () => this.mayTake, want)) void this.#wanted.read()
   }
 
   #want(offset: number, code: number): void {
     this.#options.partition.lend()
-    this.#wanted.set(offset, code)
-    this.#wantedOf.add(code, 1)
+    this.#wanted.add(offset, code)
   }
 
   /** Does what is due. Called several times a second. */
@@ -286,6 +309,7 @@ export class UnitQueue {
     if (partition.isBegun) partition.moveTo(this.#index.head)
     if (partition.isBegun && this.#fences.begin()) this.#lookAtMs = 0
     if (partition.isLost) this.#leave()
+    if (this.#wanted.isStuck) this.#wanted.returnAll()
     if (this.#drops.hasOrders) this.#dropOn()
     // Until then, an owner that follows a kill still has to read what the killed owner queued last.
     if (performance.now() - this.#startedMs > lookMs.earlyFor) this.#sealRead()
@@ -322,7 +346,7 @@ export class UnitQueue {
 
   /** Returns what this owner can't deliver any more. Then a last look at the log is due. */
   #leave(): void {
-    this.#returnWanted()
+    this.#wanted.returnAll()
     // The next owner hasn't waited for a member that the group has removed.
     if (this.#options.partition.isElsewhere) this.#letGo()
     if (!this.#isLeaving) this.#lookAtMs = 0
@@ -347,7 +371,7 @@ export class UnitQueue {
    * partition may have another owner.
    */
   async flush(): Promise<void> {
-    this.#returnWanted()
+    this.#wanted.returnAll()
     await this.#untilRead()
     this.#sealRead()
     const length = this.#index.end % blockSize
@@ -518,39 +542,7 @@ export class UnitQueue {
     }
   }
 
-  /** Reads the content of the wanted records, in the order of their offsets. */
-  async #fetch(): Promise<void> {
-    if (this.#isFetching) return
-    this.#isFetching = true
-    const { unit, topic, reader, pieces, log } = this.#options
-    const { signal } = this.#stopping
-    while (this.#wanted.size > 0 && this.mayTake) {
-      const offset = Math.min(...this.#wanted.keys())
-      let piece = pieces.find(unit, offset)
-      try {
-        const to = this.#index.end
-        piece ??= pieces.add(
-          unit,
-          offset,
-          await reader.piece({ topic, partition: unit, from: offset, to, hasWholeBatch: true, signal }),
-        )
-        for (const wanted of [...this.#wanted.keys()].toSorted((a, b) => a - b))
-          if (wanted >= piece.from && wanted < piece.next) this.#hand(wanted, piece.records)
-      } catch (error) {
-        if (signal.aborted) break
-        log.warn({ err: error, unit }, 'waiting messages can not be read, trying again')
-        await delay(againAfterMs, undefined, { signal }).catch(() => undefined)
-      }
-    }
-    if (!this.mayTake) this.#returnWanted()
-    this.#isFetching = false
-  }
-
-  #hand(offset: number, records: readonly WholeRecord[]): void {
-    const code = this.#wanted.get(offset)
-    if (code === undefined) return
-    this.#forgetWanted(offset, code)
-    const found = recordAt(records, offset)
+  #hand(offset: number, code: number, found: WholeRecord | undefined): void {
     if (found === undefined) {
       this.#settle(offset, undefined)
       this.#options.onLost(1)
@@ -583,17 +575,5 @@ export class UnitQueue {
     this.#drops.forget(offset)
     this.#index.putBack(offset)
     partition.giveBack()
-  }
-
-  #returnWanted(): void {
-    for (const [offset, code] of this.#wanted) {
-      this.#forgetWanted(offset, code)
-      this.#return(offset)
-    }
-  }
-
-  #forgetWanted(offset: number, code: number): void {
-    this.#wanted.delete(offset)
-    this.#wantedOf.add(code, -1)
   }
 }

@@ -101,6 +101,8 @@ export type PieceOptions = Where & {
    * broker sends whole batches.
    */
   readonly hasWholeBatch?: boolean
+  /** The number of bytes that the fetch may bring. Default: those of the reader. */
+  readonly maxBytes?: number
 }
 
 /**
@@ -193,6 +195,9 @@ class Sessions {
   }
 }
 
+/** What is done with a log. */
+type Work<T> = (log: LogReader) => Promise<T>
+
 export type ReaderOptions = {
   /**
    * The number of partitions that are read at the same time. Each of these partitions takes the memory of the
@@ -222,9 +227,10 @@ export function createPartitionReader(
   const sessions = new Sessions(kafka, keepsOpen)
 
   /** Lets `work` read a partition, and keeps the connections open meanwhile. */
-  function reading<T>(where: Where, work: (log: LogReader) => Promise<T>): Promise<T> {
+  function reading<T>(where: Where & Pick<PieceOptions, 'maxBytes'>, work: Work<T>): Promise<T> {
+    const { maxBytes = fetchBytes, signal } = where
     return sessions.lendTo((session) =>
-      work(logOf(session, where, { fetchBytes, signal: signalOf(where.signal) })),
+      work(logOf(session, where, { fetchBytes: maxBytes, signal: signalOf(signal) })),
     )
   }
 

@@ -82,6 +82,7 @@ type Delivers = Pick<
   | 'acceptIdentify'
   | 'acceptDelete'
   | 'acceptWaiting'
+  | 'hasRoomForWaiting'
   | 'expireWaiting'
   | 'dropWaiting'
   | 'refill'

@@ -23,11 +23,7 @@ export type WaitingOptions = {
 
 /** The most bytes that one fetch of waiting messages brings. */
 const fetchBytes = 512 * 1024
-/**
- * The memory of each process for waiting messages that were fetched, in bytes. It holds some 40 messages of
- * each of a thousand destinations with a rate limit. With a third of it, most of what a fetch brought was
- * dropped before its turn, and a delivery took nearly twice the CPU.
- */
+/** The memory of each process for waiting messages that were fetched, in bytes. */
 const cacheBytes = 96 * 1024 * 1024
 const unitsAtATime = 8
 /** What has waited for this part of the retention becomes a dead letter, before Kafka deletes it. */
@@ -47,6 +43,7 @@ export function openWaiting(options: WaitingOptions): WaitingQueues {
     isOpen: config.delivery.waitingQueues,
     cacheBytes,
     take: (record, content, queueClass) => deliveries.pipeline.acceptWaiting(record, content, queueClass),
+    hasRoom: () => deliveries.pipeline.hasRoomForWaiting,
     expire: (record, content, queueClass) => deliveries.pipeline.expireWaiting(record, content, queueClass),
     drop: (record, content, queueClass) => deliveries.pipeline.dropWaiting(record, content, queueClass),
     maxAgeMs: () => mostOfRetention * (retention() ?? waitingKeptMs),

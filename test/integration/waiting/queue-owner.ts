@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { SharedBreath } from '../../../src/async/shared-breath.ts'
 import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
 import { Owners, type QueueClass } from '../../../src/waiting/owners.ts'
@@ -119,6 +120,7 @@ export async function openOwner(
     producer,
     owners,
     pieces: new Pieces(1024 ** 2),
+    handing: new SharedBreath(5),
     partition,
     take: (record, { value }) => taken.push({ id: String(value), record }),
     expire: (record, { value }) => expired.push({ id: String(value), record }),

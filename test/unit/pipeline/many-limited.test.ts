@@ -128,3 +128,34 @@ test('they keep no message from the other one: not while they fill the buffer, a
   await until('the limited ones go on', () => (answerAll(), sent.limited - before > 2 * limited))
   await all.pipeline.drain()
 })
+
+test('large messages from queues leave room to new ones', async () => {
+  const rateLimit = { perSecond: 1, burst: 1 }
+  let isFull = false
+  const all = stage({
+    destinations: [destinationOf('large', { rateLimit })],
+    buffer: { records: 2_000, bytes: 10_000_000 },
+    onPressure: (isPressed) => (isFull = isPressed),
+  })
+  const value = Buffer.alloc(500_000, 0x20)
+  const headers = {
+    'source-id': 'source',
+    'destination-id': 'large',
+    'message-type': 'track',
+    rung: '0',
+    attempts: '0',
+    'first-seen': '1',
+    'expires-at': '0',
+    origin: 'events/0/1',
+  }
+  let pulled = 0
+  while (all.pipeline.hasRoomForWaiting) {
+    const content = { key: null, value, headers: { ...headers, 'message-id': `m${pulled}` } }
+    all.pipeline.acceptWaiting(new TestRecord('waiting', pulled++), content, 'fresh')
+  }
+  expect(isFull).toBe(false)
+  expect(all.pipeline.held.bytes).toBeGreaterThan(5_000_000)
+  expect(all.pipeline.held.bytes).toBeLessThan(7_000_000)
+  for (const one of all.posted.slice()) one.answer(taken)
+  await all.pipeline.drain()
+})

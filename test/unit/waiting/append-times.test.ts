@@ -48,3 +48,47 @@ test('a month of records takes little room, and their times are known to the hou
   for (let offset = 0; offset < count; offset += 997)
     expect(offset * everyMs - (times.at(offset) ?? Number.NaN)).toBeLessThan(3_600_000)
 })
+
+test('between two known times, it is known about when a record was appended', () => {
+  const gaps = fc.array(fc.integer({ min: 100, max: 300 }), { minLength: 20, maxLength: 200 })
+  fc.assert(
+    fc.property(fc.nat(1_000), gaps, (start, all) => {
+      const times = new AppendTimes()
+      let atMs = 1_000_000
+      const known = all.map((gapMs) => (atMs += gapMs))
+      for (const [index, one] of known.entries()) times.add(start + index, one)
+      const about = known.map((_, index) => times.about(start + index))
+      expect(about).toEqual(about.toSorted((a, b) => a - b))
+      for (const [index, one] of known.entries())
+        expect(Math.abs((about[index] ?? Number.NaN) - one)).toBeLessThan(1_000)
+    }),
+  )
+})
+
+test('before the known part, it is known about when a record was appended once others near it were read', () => {
+  const times = new AppendTimes()
+  const note = (offset: number): void => times.note({ offset, timestampMs: offset * 1_000 })
+  times.add(100, 100_000)
+  times.add(110, 110_000)
+  expect(times.about(50)).toBe(0)
+  note(20)
+  expect(times.about(10)).toBe(0)
+  expect(times.about(60)).toBe(60_000)
+  note(40)
+  note(30)
+  expect([20, 25, 35, 39, 70, 105].map((offset) => times.about(offset))).toEqual([
+    20_000, 25_000, 35_000, 39_000, 70_000, 105_000,
+  ])
+  times.dropBefore(35)
+  expect(times.about(35)).toBe(35_000)
+  for (let offset = 41; offset < 100; offset++) note(offset)
+  expect(times.about(77)).toBe(77_000)
+})
+
+test('a log that nobody has appended to since its takeover is known as far as it was read', () => {
+  const times = new AppendTimes()
+  for (let offset = 0; offset < 3_000; offset++) times.note({ offset, timestampMs: offset * 1_000 })
+  for (let offset = 0; offset < 2_900; offset += 97)
+    expect(Math.abs(times.about(offset) - offset * 1_000)).toBeLessThan(10_000)
+  expect(times.about(5_000)).toBeGreaterThan(2_900_000)
+})

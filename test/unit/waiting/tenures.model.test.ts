@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { SharedBreath } from '../../../src/async/shared-breath.ts'
 import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { WholeRecord } from '../../../src/message/records.ts'
 import { lookAt, lookMs } from '../../../src/waiting/look.ts'
@@ -117,6 +118,7 @@ class Tenant {
       },
       owners: this.#owners,
       pieces: new Pieces(100_000),
+      handing: new SharedBreath(5),
       partition: {
         found: { offset: world.committedOffset, isForeign: false, topicId: 't', epoch, otherFrom: Infinity },
         get isBegun() {
