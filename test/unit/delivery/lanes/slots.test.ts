@@ -35,12 +35,13 @@ test('more slow destinations than requests in flight leave some of these to othe
   const all = await manySlow()
   const { lanes, started } = all
   expect(lanes.inFlight).toBe(mostSlow)
-  lanes.offer(new Parcel('healthy'))
-  expect(started.at(-1)?.laneKey).toBe('healthy')
-  // The slow ones go on too, as many at a time.
-  for (const parcel of started.splice(0)) lanes.finished(parcel)
-  expect(started.length).toBe(mostSlow)
-  expect(started.every(({ laneKey }) => laneKey.startsWith('slow'))).toBe(true)
+  for (let messages = 0; messages < 5; messages++) {
+    lanes.offer(new Parcel('healthy'))
+    const parcel = started.pop() ?? new Parcel('')
+    expect(parcel.laneKey).toBe('healthy')
+    lanes.finished(parcel)
+  }
+  expect(lanes.inFlight).toBe(mostSlow)
 })
 
 test('destinations that were slow have all requests in flight once they are fast', async () => {
