@@ -34,8 +34,9 @@ type Internals = {
 }
 
 /**
- * Changes kafkajs' connections, so that an answer that comes as a whole isn't copied. kafkajs keeps the empty
- * rest of the answer before it, and would put both together. Call this before making the first client.
+ * Changes kafkajs' connections, so that they don't keep the empty rest of an answer, and with it the whole
+ * answer. They would also copy the next answer, to put both together. Call this before making the first
+ * client.
  */
 export function mendAnswerBuffers(): void {
   replaceFile<{ readonly prototype: Internals }>('kafkajs/src/network/connection.js', (original) => {
@@ -43,8 +44,8 @@ export function mendAnswerBuffers(): void {
     // oxlint-disable-next-line typescript/unbound-method -- called below with a `this`
     const { processData } = prototype
     prototype.processData = function process(bytes) {
-      if (this.bytesBuffered === 0) this.chunks = []
       processData.call(this, bytes)
+      if (this.bytesBuffered === 0) this.chunks = []
     }
     return original
   })

@@ -164,7 +164,15 @@ async function answerOf(
 ): Promise<Buffer> {
   const { apiName } = request
   const { requestQueue } = connection
-  const answer = Promise.withResolvers<{ readonly payload: Buffer }>()
+  const answer = Promise.withResolvers<void>()
+  // The answer isn't the result of the promise. What is left of a request may have become old while it
+  // waited, and would keep the bytes of its answer until V8 marks all memory, which these bytes would bring
+  // about.
+  let payload: Buffer | undefined
+  const resolve: Entry['resolve'] = (answered) => {
+    payload = answered.payload
+    answer.resolve()
+  }
   let entry: Entry | undefined
   let isOver = false
   /** Sends the request no more. Returns false if it was sent already. */
@@ -181,11 +189,15 @@ async function answerOf(
   try {
     onMuted(readsFrom() - performance.now())
     const sent = logIn(connection).then(() => {
-      if (!isOver) entry = send(connection, request, form, { ...answer, onMuted })
+      if (!isOver) entry = send(connection, request, form, { resolve, reject: answer.reject, onMuted })
     })
     sent.catch(answer.reject)
-    if (mostMs === undefined || (await within(mostMs, answer.promise, readsFrom)))
-      return (await answer.promise).payload
+    if (mostMs === undefined || (await within(mostMs, answer.promise, readsFrom))) {
+      await answer.promise
+      const taken = payload
+      payload = undefined
+      if (taken !== undefined) return taken
+    }
     if (giveUp()) throw new NotSentError(`${apiName} could not be sent to the broker within ${mostMs} ms`)
     throw new NoAnswerError(`the broker did not answer ${apiName} within ${mostMs} ms`)
   } catch (error) {

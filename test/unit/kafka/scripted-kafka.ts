@@ -41,8 +41,14 @@ const versions = new Map<number, number>([
   [apis.epochEnds, 3],
 ])
 
-/** Returns a broker that answers the requests for which `answerOf` returns an answer. */
-export function brokerOf(answerOf: (apiKey: number) => Promise<Buffer> | undefined): WireBroker {
+/**
+ * Returns a broker that answers the requests for which `answerOf` returns an answer. `onRequest` gets all
+ * requests, and may answer them itself.
+ */
+export function brokerOf(
+  answerOf: (apiKey: number) => Promise<Buffer> | undefined,
+  onRequest: (entry: Pushed['entry']) => void = () => undefined,
+): WireBroker {
   const connection = {
     clientId: 'sluice',
     sasl: null,
@@ -51,6 +57,7 @@ export function brokerOf(answerOf: (apiKey: number) => Promise<Buffer> | undefin
     nextCorrelationId: () => 1,
     requestQueue: {
       push({ entry }: Pushed) {
+        onRequest(entry)
         void answerOf(entry.apiKey)?.then((payload) => entry.resolve({ payload }))
       },
     },

@@ -1,6 +1,8 @@
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { ask, BrokerTooOldError, type WireBroker } from '../../../../src/kafka/wire/wire-request.ts'
+import { collectGarbage } from '../../../support/collect-garbage.ts'
+import { apis, brokerOf } from '../scripted-kafka.ts'
 
 const request = {
   apiKey: 3,
@@ -57,4 +59,23 @@ test('no answer in time cuts the connection off, and is an error after which cal
   expect(error).toBeInstanceOf(kafkajs.KafkaJSError)
   expect(error).toMatchObject({ name: 'NoAnswerError', retriable: true })
   expect(isCut()).toBe(true)
+})
+
+test('what is left of a request does not keep the bytes of its answer', async () => {
+  const answerBytes = 1024 ** 2
+  const left: object[] = []
+  const broker = brokerOf(
+    () => undefined,
+    (entry) => {
+      left.push(entry)
+      setImmediate(() => entry.resolve({ payload: Buffer.allocUnsafeSlow(answerBytes) }))
+    },
+  )
+  const fetch = { ...request, apiKey: apis.fetch, read: (body: Buffer) => body.length }
+  collectGarbage()
+  const before = process.memoryUsage().arrayBuffers
+  for (let round = 0; round < 40; round++) expect(await ask(broker, fetch)).toBe(answerBytes)
+  collectGarbage()
+  expect(left).toHaveLength(40)
+  expect((process.memoryUsage().arrayBuffers - before) / answerBytes).toBeLessThan(5)
 })
