@@ -257,6 +257,8 @@ describe('a change', () => {
     await change([membership(events, true)], 'shop')
     await change([membership(good, true)])
     await until('the good one has come', () => sent(good).length === 1)
+    // What comes later is delivered before the dead letters are written.
+    await until('all is settled', async () => (await scene.lag()) === 0)
     expect({
       empty: await deadReasons(empty),
       early: await deadReasons(early),

@@ -15,11 +15,12 @@ import { type Deployment, type DestinationEntry, deploy } from '../delivery/depl
 /**
  * Tests of the specification that this folder is named after, the seed. They cover its delivery rules
  * (section 3), its rules for requests (section 2.2) and its limits (sections 2.1 and 8). The four hours for
- * retries are shortened to 8.5 seconds, with waits of 1, 2 and 3 seconds.
+ * retries are shortened to 30 seconds, with waits of 1, 2 and 3 seconds, and then of a minute, which no longer fits. A busy
+ * machine needs some of the 30 seconds.
  */
 
 const waitsMs = [1_000, 2_000, 3_000]
-const limitMs = 8_500
+const limitMs = 30_000
 
 let server: Receiver
 let sluice: Deployment
@@ -91,8 +92,8 @@ beforeAll(async () => {
     ],
     variables: {
       SLUICE_RETRY_LADDER: '1s,2s,3s',
-      SLUICE_RETRY_THEN: '3s',
-      SLUICE_RETRY_LIMIT: '8500ms',
+      SLUICE_RETRY_THEN: '1m',
+      SLUICE_RETRY_LIMIT: '30s',
       SLUICE_METRICS_PER_DESTINATION: 'true',
     },
   })
@@ -171,7 +172,7 @@ describe('rule 1: no response within 5 seconds is logged as a timeout error, and
   })
 })
 
-describe('rule 2: a 5xx response is retried multiple times, for a maximum of 4 hours (here 8.5 s)', () => {
+describe('rule 2: a 5xx response is retried multiple times, for a maximum of 4 hours (here 30 s)', () => {
   beforeAll(async () => {
     await sendPing('down')
     await ended('down', 'dead_letter')
