@@ -22,6 +22,28 @@ export type HostileRequest = {
 type Place = { of: readonly Piece[]; open: string; close: string; call?: Call; hasKey?: boolean }
 
 const page = '"type":"page","userId":"u"'
+/** A message as Python writes it. */
+const textWithEscapes = `{ ${page},"x":"${'x'.repeat(29_500)}${'\\ud83d\\ude00'.repeat(200)}"}`
+const wrongValues = ['1', '[]', '""', 'null', '{}']
+const checkedFields = [
+  'userId',
+  'anonymousId',
+  'messageId',
+  'context',
+  'integrations',
+  'properties',
+  'traits',
+  'event',
+]
+
+/** Returns a message whose faults no message had before. What is wrong with a message is remembered. */
+function wrong(random: Random): string {
+  const fields = checkedFields.flatMap((field) =>
+    random.oneIn(2) ? [`"${field}":${random.pick(wrongValues)}`] : [],
+  )
+  return `{"type":"alias",${[...fields, '"timestamp":7'].join(',')}}`
+}
+
 const messages: readonly Piece[] = [
   ['pages', `{${page}}`],
   ['pages with a space', `{ ${page}}`],
@@ -31,6 +53,19 @@ const messages: readonly Piece[] = [
   ['messages in which all is wrong', '{"type":"alias","userId":[],"messageId":[],"timestamp":7,"context":7}'],
   ['messages with a long id', `{${page},"messageId":"${'x'.repeat(101)}","timestamp":"x"}`],
   ['messages with a context', `{${page},"context":{"a":1,"b":2}}`],
+  ['messages with empty lists', `{${page},"context":[],"integrations":[],"properties":[],"traits":[]}`],
+  ['messages with a text of 30 KB', `{${page},"x":"${'x'.repeat(30_000)}"}`],
+  ['messages with a space and a text of 30 KB', `{ ${page},"x":"${'x'.repeat(30_000)}"}`],
+  ['messages with a space and a text of 30 KB that ends in escapes', textWithEscapes],
+  ['messages with times', `{${page},"timestamp":"2026-01-01T00:00:00Z","sentAt":"2026-01-01T00:00:00Z"}`],
+  ['messages that are wrong in their own way', wrong],
+  ['aliases with a space', '{ "type":"alias","userId":"u","previousId":"p"}'],
+  ['pages with many spaces', `{ ${page.replaceAll(':', ' : ').replaceAll(',', ' , ')} }`],
+  ['pages with escapes', '{"type":"pag\\u0065","userId":"\\/"}'],
+  ['pages with a float', `{${page},"a":1.0}`],
+  ['pages with a long number', `{${page},"a":12345678901234567890}`],
+  ['pages with an index', `{${page},"0":1}`],
+  ['pages with a space and an index', `{ ${page},"0":1}`],
 ].map(([name, make]): Piece => {
   return { name: String(name), make: typeof make === 'function' ? make : () => String(make) }
 })
@@ -75,7 +110,7 @@ const placeNames = Object.keys(places) as RequestPlace[]
  * The lengths of bodies in gzip before they are packed. A body that is too dense is refused early, so the
  * worst one may be shorter.
  */
-const lengths = [maxBatchBytes, 48_000, 16_000, 6_000, 4_400]
+const lengths = [maxBatchBytes, 280_000, 48_000, 16_000, 6_000, 4_400]
 
 /**
  * Returns a request of these pieces. `length`: the length before gzip, if it fits into a request. `undefined`:
@@ -142,6 +177,12 @@ function others(): readonly HostileRequest[] {
     ),
     expensive('gzip of 2 MB', ' '.repeat(2_000_000)),
     expensive('100 empty members of gzip', Buffer.concat(Array(100).fill(gzipSync('')))),
+    expensive('gzip of a text of quotation marks, without a key', `{"a":"${'\\"'.repeat(room / 2)}"}`, false),
+    expensive(
+      'gzip of a text of quotation marks, and writeKey with an escape, without a key',
+      `{"a":"${'\\"'.repeat(room / 2 - 500)}","writeKe\\u0079":"a"}`,
+      false,
+    ),
     expensive(
       '400 empty blocks of gzip',
       Buffer.concat([

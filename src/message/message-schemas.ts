@@ -137,3 +137,41 @@ export const kindChecks = {
   alias: Compile(kindSchemas.alias),
   delete: Compile(kindSchemas.delete),
 } satisfies Record<MessageKind, unknown>
+
+type FieldCheck = { Check(value: unknown): boolean }
+
+/**
+ * The rules of a kind, field by field. `someOf`: lists of fields, of each of which at least one must be
+ * filled.
+ */
+export type FieldRules = {
+  readonly required: readonly string[]
+  readonly fields: readonly (readonly [name: string, check: FieldCheck])[]
+  readonly someOf: readonly (readonly string[])[]
+}
+
+const userFields: FieldRules['someOf'] = [['userId', 'anonymousId']]
+const someOfFields: Partial<Record<MessageKind, FieldRules['someOf']>> = {
+  alias: [
+    ['userId', 'User ID'],
+    ['previousId', 'Previous ID'],
+  ],
+  delete: [['userId']],
+}
+const fieldChecks = new Map<unknown, FieldCheck>()
+const fieldRules = new Map<MessageKind, FieldRules>()
+
+/** Returns the rules of a kind. They are compiled only when a message breaks one. */
+export function fieldRulesOf(kind: MessageKind): FieldRules {
+  const known = fieldRules.get(kind)
+  if (known !== undefined) return known
+  const { properties: ofKind, required } = kindSchemas[kind]
+  const fields = Object.entries(ofKind).map(([name, schema]) => {
+    const check = fieldChecks.get(schema) ?? Compile(schema)
+    fieldChecks.set(schema, check)
+    return [name, check] as const
+  })
+  const rules: FieldRules = { required, fields, someOf: someOfFields[kind] ?? userFields }
+  fieldRules.set(kind, rules)
+  return rules
+}

@@ -1,12 +1,13 @@
 import {
   kindChecks,
+  fieldRulesOf,
   MAX_MESSAGE_ID_CHARACTERS,
   messageKinds,
   type Message,
   type MessageKind,
 } from './message-schemas.ts'
 import type { RefusalReason } from './dead-letter-reasons.ts'
-import { parseTimestamp, timestampPattern } from './timestamp.ts'
+import { parseTimestamp } from './timestamp.ts'
 
 /**
  * The refusal of a message. `detail` tells the producer in one sentence what is wrong and what to do. It
@@ -25,7 +26,7 @@ export function validate(message: unknown): Validated {
   if (!isObject(message)) return refuse('not_an_object', 'Send a message as one JSON object.')
   const kind = message['type']
   if (!isKind(kind)) return refuse('unknown_type', `Set type to one of ${messageKinds.join(', ')}.`)
-  if (!isMessage(kind, message)) return explain(kind, message)
+  if (!isMessage(kind, message)) return findFault(kind, message)
 
   if (isAbsent(message.timestamp)) return { ok: true, message, timestampMs: undefined }
   const timestampMs = parseTimestamp(message.timestamp)
@@ -60,73 +61,22 @@ function isMessage(kind: MessageKind, message: JsonObject): message is JsonObjec
   return kindChecks[kind].Check(message)
 }
 
-/** The refusals that were found so far, by the result of `lookOf`. */
-const explained = new Map<string, Refusal>()
-const mostExplained = 1_000
-
 /**
- * Finds the reason to refuse a message, and remembers the reason for similar messages, because finding a
- * fault costs many times as much as noticing that there is one.
+ * Returns the field that breaks the rules of a kind: first those that are missing, and then the others in the
+ * order of the schema.
  */
-function explain(kind: MessageKind, message: JsonObject): Refusal {
-  const look = lookOf(kind, message)
-  const known = explained.get(look)
-  if (known !== undefined) return known
-  const refusal = findFault(kind, message)
-  if (explained.size === mostExplained) explained.clear()
-  explained.set(look, refusal)
-  return refusal
+function faultyField(kind: MessageKind, message: JsonObject): string | undefined {
+  const { required, fields, someOf } = fieldRulesOf(kind)
+  return (
+    required.find((field) => message[field] === undefined) ??
+    fields.find(([field, check]) => message[field] !== undefined && !check.Check(message[field]))?.[0] ??
+    someOf.find((names) => names.every((name) => isAbsent(message[name])))?.[0]
+  )
 }
 
-const checkedFields = [
-  'userId',
-  'anonymousId',
-  'messageId',
-  'context',
-  'integrations',
-  'properties',
-  'traits',
-  'event',
-  'groupId',
-  'previousId',
-  'User ID',
-  'Previous ID',
-]
-
-const timestampSpelling = new RegExp(timestampPattern, 'u')
-
-/**
- * Describes the kinds of values in all fields that the schema checks. Messages with the same description have
- * the same fault.
- */
-function lookOf(kind: MessageKind, message: JsonObject): string {
-  const { timestamp, messageId } = message
-  let look: string = kind
-  look += typeof timestamp === 'string' ? timestampSpelling.test(timestamp) : lookOfValue(timestamp)
-  if (typeof messageId === 'string' && isTooLong(messageId)) look += ',long'
-  for (const field of checkedFields) {
-    look += Object.hasOwn(message, field) ? `,${lookOfValue(message[field])}` : ','
-  }
-  return look
-}
-
-/** Counts characters as the schema does, if a text may have too many of them. */
-function isTooLong(text: string): boolean {
-  if (text.length <= MAX_MESSAGE_ID_CHARACTERS) return false
-  return text.length > 2 * MAX_MESSAGE_ID_CHARACTERS || Array.from(text).length > MAX_MESSAGE_ID_CHARACTERS
-}
-
-function lookOfValue(value: unknown): string {
-  if (value === '') return 'empty'
-  if (value === null) return 'null'
-  return Array.isArray(value) ? 'list' : typeof value
-}
-
-/** Turns the first error that the schema reports into a refusal. */
+/** Turns the first fault of a message into a refusal. */
 function findFault(kind: MessageKind, message: JsonObject): Refusal {
-  const [error] = kindChecks[kind].Errors(message)
-  const field =
-    error?.keyword === 'required' ? error.params.requiredProperties[0] : error?.instancePath.slice(1)
+  const field = faultyField(kind, message)
   switch (field) {
     case 'userId':
     case 'anonymousId':

@@ -33,6 +33,7 @@ export function parsedBody(
     body: { ...body, context: withText(body['context']), integrations: withText(body['integrations']) },
     items: {
       length: values.length,
+      outlined: values.length,
       check: (index, surroundings) =>
         spoiled.has(index) ? { ok: false, reason: 'not_json' } : checkItem(values[index], surroundings),
       outlineAt(index) {

@@ -14,6 +14,7 @@ export type ReadCall = {
   readonly ok: true
   readonly items: Items
   readonly surroundings: ItemContext
+  readonly work: RequestWork
   /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
 }
@@ -43,7 +44,7 @@ export function readCall(
     // A single message has its own `sentAt`, so there is no shared one.
     const context = ip === undefined ? undefined : addressContexts.of(ip)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
-    return { ok: true, items, lostDigits, surroundings: { ...own, kind: call, limits } }
+    return { ok: true, items, work, lostDigits, surroundings: { ...own, kind: call, limits } }
   }
   const { batch = [], sentAt } = body
   const [context, integrations] = [orAbsent(body['context']), orAbsent(body['integrations'])]
@@ -60,6 +61,7 @@ export function readCall(
   return {
     ok: true,
     items,
+    work,
     lostDigits,
     surroundings: { ...occasionOf(sentAt, arrival), ...shared, kind: undefined, limits },
   }

@@ -9,7 +9,7 @@ import type { Occasion } from '../messages/clock.ts'
 import type { CheckedItem, ReadyMessage, Call } from '../messages/item.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from '../messages/request-limits.ts'
 import type { RefusalBudgets } from './refusal-budgets.ts'
-import { mostSearched, RequestWork } from '../messages/request-work.ts'
+import { mostInflated, RequestWork } from '../messages/request-work.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type Parcel, recordBytes } from '../outbox/parcel.ts'
@@ -43,10 +43,13 @@ export type TrackingOptions = {
 /** Segment's tracking API. Turns the body of a request into records and into the request's answer. */
 export type Tracking = {
   /**
-   * If the request is refused because of its `Authorization` header, returns the answer. Returns `undefined`
-   * if the answer depends on the body.
+   * If the request is refused because of its head, returns the answer. Returns `undefined` if the answer
+   * depends on the body. `bytes`: the length of the body that the head announces; 0 if it announces none.
    */
-  refusal(authorization: string | undefined): Answer | undefined
+  refusal(
+    authorization: string | undefined,
+    announced: { readonly bytes: number; readonly client: Client },
+  ): Answer | undefined
   /**
    * Answers a call. `sent` is the body as received. The status 200 means that Kafka has acknowledged every
    * message that wasn't left out.
@@ -99,7 +102,7 @@ class TrackingCalls implements Tracking {
    */
   #pack(
     source: Source,
-    { items, lostDigits, surroundings }: ReadCall,
+    { items, lostDigits, surroundings, work }: ReadCall,
     sending: SendTrace | undefined,
   ): Packed {
     const outcomes = new MessageOutcomes()
@@ -111,6 +114,7 @@ class TrackingCalls implements Tracking {
     let written = 0
     for (let index = 0; index < items.length; index++) {
       const checked = items.check(index, surroundings)
+      if (!work.outlines(items.outlined)) return { ok: false, answer: unreadable('too_dense', 'batch') }
       if (!checked.ok) {
         outcomes.leaveOut(checked.reason, index, items.outlineAt(index), checked.detail)
         continue
@@ -166,8 +170,16 @@ class TrackingCalls implements Tracking {
     return serviceUnavailable(why, this.#outbox.throttleMs(this.#options.topic))
   }
 
-  refusal(authorization: string | undefined): Answer | undefined {
-    return this.#refusalByHead(this.#sources.withWriteKey(keysOf(authorization)), authorization)
+  refusal(
+    authorization: string | undefined,
+    { bytes, client }: { readonly bytes: number; readonly client: Client },
+  ): Answer | undefined {
+    const source = this.#sources.withWriteKey(keysOf(authorization))
+    const refused = this.#refusalByHead(source, authorization)
+    if (refused !== undefined || source === undefined || bytes <= mostSpared) return refused
+    if (!this.#budgets.isUsed || !this.#budgets.isWatched(client.address)) return undefined
+    const waitMs = this.#budgets.waitMs(client.address, source.id)
+    return waitMs > 0 ? refusedTooOften(waitMs) : undefined
   }
 
   #refusalByHead(source: Source | undefined, authorization: string | undefined): Answer | undefined {
@@ -180,10 +192,16 @@ class TrackingCalls implements Tracking {
    * the gateway would refuse the request with every known key that the body has, or if the search would cost
    * too much.
    */
-  #refusalByText(bytes: Buffer, { sent, call }: Judging, client: Client): Answer | undefined {
-    const search: KeySearch = { leftBytes: mostSearched(sent.length) }
+  #refusalByText(
+    bytes: Buffer,
+    work: RequestWork,
+    { sent, call }: Judging,
+    client: Client,
+  ): Answer | undefined {
+    const search: KeySearch = { leftBytes: work.mostSearched }
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes, search))
     if (search.leftBytes <= 0) return unreadable('too_dense', call)
+    work.searched(search.leftBytes)
     if (mayBeOf.length === 0) return this.#refuseUnknown()
     const isSpared = !this.#budgets.isUsed || sent.length <= mostSpared
     const refusals = mayBeOf.map((source) => {
@@ -282,17 +300,17 @@ class TrackingCalls implements Tracking {
     const { call, sent, ofHead } = judging
     const isBatch = call === 'batch'
     const mostBytes = isBatch ? maxBatchBytes : maxMessageBytes
-    const inflated = inflateBody(sent, mostBytes)
+    const inflated = inflateBody(sent, mostBytes, mostInflated(sent.length))
     judging.bytes = inflated.ok ? inflated.bytes.length : mostBytes
     if (!inflated.ok) return unreadable(inflated.fault, call)
+    const work = new RequestWork(sent.length, inflated.bytes.length)
     const refusedByText =
-      ofHead === undefined ? this.#refusalByText(inflated.bytes, judging, client) : undefined
+      ofHead === undefined ? this.#refusalByText(inflated.bytes, work, judging, client) : undefined
     if (refusedByText !== undefined) {
       if (refusedByText.status === 429 && isGzip(sent)) judging.fault = 'over its rate'
       return refusedByText
     }
     const { limits } = this.#options
-    const work = new RequestWork(sent.length, inflated.bytes.length)
     const read = (isBatch ? scanBatch : scanSingle)(inflated.bytes, limits, work)
     if (!read.ok) return unreadable(read.fault, call)
     const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))

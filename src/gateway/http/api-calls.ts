@@ -35,9 +35,10 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
  * body, the body isn't kept while it arrives.
  */
 export function receptionOf(
-  { tracking, serverCalls }: GatewayParts,
-  { routeOptions, headers }: FastifyRequest,
+  { tracking, serverCalls, origin }: GatewayParts,
+  request: FastifyRequest,
 ): Reception {
+  const { routeOptions, headers } = request
   const { call = 'other' } = routeOptions.config
   switch (call) {
     case 'deletions':
@@ -45,7 +46,10 @@ export function receptionOf(
       return serverCalls.refusal(headers.authorization) ?? 'keep'
     default:
       return isTrackingKind(call) || call === 'batch'
-        ? (tracking.refusal(headers.authorization) ?? 'keep')
+        ? (tracking.refusal(headers.authorization, {
+            bytes: Number(headers['content-length'] ?? 0),
+            client: origin.clientOf(request),
+          }) ?? 'keep')
         : 'discard'
   }
 }

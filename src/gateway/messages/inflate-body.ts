@@ -2,16 +2,16 @@ import { constants, gunzipSync } from 'node:zlib'
 
 export type Inflated =
   | { readonly ok: true; readonly bytes: Buffer }
-  | { readonly ok: false; readonly fault: 'too_large' | 'bad_gzip' }
+  | { readonly ok: false; readonly fault: 'too_large' | 'too_dense' | 'bad_gzip' }
 
 /**
  * If a body is gzip, inflates it. The first two bytes tell whether it is gzip. The headers aren't reliable,
  * because some clients send gzip with the content type of a form, and some proxies inflate a body without
  * changing its header. If a body inflates to more than `maxBytes`, inflating stops, and the body is
- * `too_large`. Never throws.
+ * `too_large`. If it inflates to more than `mostInflated`, the body is `too_dense`. Never throws.
  */
-export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
-  const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
+export function inflateBody(sent: Buffer, maxBytes: number, mostInflated = Infinity): Inflated {
+  const inflated = isGzip(sent) ? inflate(sent, maxBytes, mostInflated) : { ok: true as const, bytes: sent }
   return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
 }
 
@@ -27,29 +27,31 @@ export function isGzip(bytes: Buffer): boolean {
  * parse the result, which takes as long as inflating. Besides, many inflations at the same time would need
  * much memory.
  */
-function inflate(sent: Buffer, maxBytes: number): Inflated {
+function inflate(sent: Buffer, maxBytes: number, mostInflated: number): Inflated {
+  const most = Math.min(maxBytes, mostInflated)
   try {
-    return {
-      ok: true,
-      bytes: gunzipSync(sent, { maxOutputLength: maxBytes, chunkSize: pieceBytes(sent, maxBytes) }),
-    }
+    return { ok: true, bytes: gunzipSync(sent, { maxOutputLength: most, chunkSize: pieceBytes(sent, most) }) }
   } catch (error) {
-    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
-    return { ok: false, fault: isTooLarge ? 'too_large' : 'bad_gzip' }
+    const isOver = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+    if (!isOver) return { ok: false, fault: 'bad_gzip' }
+    return { ok: false, fault: saidBytes(sent) > maxBytes || most === maxBytes ? 'too_large' : 'too_dense' }
   }
 }
 
 const leastPieceBytes = 16 * 1_024
 
+/** Returns the inflated length that a body in gzip states in its last four bytes (RFC 1952, ISIZE). */
+function saidBytes(sent: Buffer): number {
+  return sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
+}
+
 /**
- * Returns the size of zlib's output buffer. The last four bytes of a gzip body contain the inflated length
- * (RFC 1952, ISIZE). With a buffer of this length, the output comes in one piece. If a client states a false
- * length, this costs no more than a body that really has this length.
+ * Returns the size of zlib's output buffer. With a buffer of the inflated length, the output comes in one
+ * piece. If a client states a false length, this costs no more than a body that really has this length.
  */
 function pieceBytes(sent: Buffer, maxBytes: number): number {
-  const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
   // The buffer has one more byte, because zlib asks for another buffer as soon as its output fills the first.
-  return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
+  return Math.max(leastPieceBytes, Math.min(saidBytes(sent), maxBytes) + 1)
 }
 
 /**

@@ -301,6 +301,8 @@ export type Call = TrackingKind | 'batch'
 /** The messages of a request, in their order. */
 export type Items = {
   readonly length: number
+  /** How many messages were completed from their outlines so far, which costs more than from their bytes. */
+  readonly outlined: number
   /**
    * Returns the same as `checkItem` for a message. But if the message contained NaN or Infinity, returns the
    * reason `not_json`.

@@ -4,15 +4,17 @@ import { skipSpace, skipSpaceWithin, type Weight } from '../../message/json/json
  * The work that any request may cause, in nanoseconds of CPU time. An ordinary request of `freeBytes` costs
  * less.
  */
-const freeNs = 1_600_000
+const freeNs = 1_400_000
 /** Up to this number of bytes, a request may cause only the work of `freeNs`. */
 const freeBytes = 2_048
 /** The work that each further byte of a request may cause, in nanoseconds. */
 const perSentByteNs = 8_000
 // Upper bounds of what the steps of a request cost, in nanoseconds. They were measured with the worst bodies
 // of test/support/harmful-bodies.ts.
-/** A byte that is inflated and searched for the write key. */
-const perInflatedByteNs = 1.2
+/** A byte that is inflated and searched for the write key. Half of this is for the garbage collector. */
+const perInflatedByteNs = 2.2
+/** This part of the work that a request may cause may be needed to inflate its body. */
+const inflatingPart = 1 / 2
 /** A message, until Kafka has acknowledged it, without what its bytes cost. */
 const perMessageNs = 6_000
 /** A byte of a message that is scanned and copied. */
@@ -21,14 +23,29 @@ const perScannedByteNs = 12
 const perSearchedByteNs = 32
 /** A byte of a message that is respelled. */
 const perRespelledByteNs = 50
+/** A byte of a message that is tidied, without its escapes and numbers. */
+const perTidiedByteNs = 15
+/** An escape, or a number, that may have to be spelled differently. */
+const perEscapeNs = 25
+const perNumberNs = 400
+/** A message that is completed from its outline, beyond what `perMessageNs` says. */
+const perOutlineNs = 6_000
 /** A byte of a batch outside of its list of messages. */
 const perRestByteNs = 150
 /**
- * A byte of a long text, in any of the last three steps. It may cost several times as much, if the text has
- * many escapes. But the limit on a body bounds this too, and honest clients send the same long text in many
- * messages of a batch, which gzip makes 300 times shorter.
+ * A byte of a long text, from its scan until Kafka has acknowledged it. More than half of this is for the
+ * garbage collector. Honest clients send the same long text in many messages of a batch, which gzip makes 300
+ * times shorter.
  */
-const perLongByteNs = 0.5
+const perLongByteNs = 6
+/** A byte of a long text that is respelled, without its escapes. */
+const perLongRespelledByteNs = 1.6
+/** A byte of a long text that is only skipped. */
+const perLongSkippedByteNs = 0.2
+/** A byte of a long text with many escapes, beyond that, each time that it is read. */
+const perSlowByteNs = 2
+/** A byte of a long text outside of the list of messages. */
+const perLongRestByteNs = 8
 /** A byte of white space around messages. */
 const perSpaceByteNs = 5
 /** A byte that is written into a message for all messages of a batch. */
@@ -43,12 +60,9 @@ function allowedFor(sentBytes: number): number {
   return freeNs + perSentByteNs * Math.max(0, sentBytes - freeBytes)
 }
 
-/**
- * Returns how many bytes outside of long texts may be searched for the write key member by member, before
- * anything else is done with a body. `sentBytes`: its length as the client sent it.
- */
-export function mostSearched(sentBytes: number): number {
-  return allowedFor(sentBytes) / perSearchedByteNs
+/** Returns the limit on the inflated length of a body. `sentBytes`: its length as the client sent it. */
+export function mostInflated(sentBytes: number): number {
+  return Math.floor((allowedFor(sentBytes) * inflatingPart) / perInflatedByteNs)
 }
 
 /**
@@ -77,6 +91,16 @@ export class RequestWork {
     return this.#leftNs < 0
   }
 
+  /** How many bytes outside of long texts may be searched for the write key, member by member. */
+  get mostSearched(): number {
+    return this.#leftNs / perSearchedByteNs
+  }
+
+  /** Takes the work of a search that left so many of the bytes of `mostSearched`. */
+  searched(leftBytes: number): void {
+    this.#leftNs = leftBytes * perSearchedByteNs
+  }
+
   /** No more bytes outside of long texts can be scanned. */
   get mostScanned(): number {
     return Math.max(0, this.#leftNs) / perScannedByteNs
@@ -94,19 +118,51 @@ export class RequestWork {
 
   /** Takes the work of scanning and writing a message. Returns false if it would be too much. */
   scans(message: Weight): boolean {
-    return this.#take(perMessageNs) && this.#takeFor(message, perScannedByteNs)
+    return this.#take(perMessageNs) && this.#takeFor(message, perScannedByteNs, perLongByteNs)
+  }
+
+  /**
+   * Takes the work of a message that is weighed, and then left out. Returns false if it would be too much.
+   */
+  skips(message: Weight): boolean {
+    return this.#take(perMessageNs) && this.#takeFor(message, perScannedByteNs, perLongSkippedByteNs)
   }
 
   /** Takes the work of respelling a message or a body. Returns false if it would be too much. */
   respells(value: Weight): boolean {
-    return this.#takeFor(value, perRespelledByteNs)
+    return this.#takeFor(value, perRespelledByteNs, perLongRespelledByteNs)
+  }
+
+  /** Gives back a part of what `respells` took for a message, because tidying was enough. */
+  tidied(
+    message: Weight,
+    { escapes, numbers }: { readonly escapes: number; readonly numbers: number },
+  ): void {
+    const tidiedBytes = message.bytes - message.long
+    const tookNs = tidiedBytes * perTidiedByteNs + escapes * perEscapeNs + numbers * perNumberNs
+    this.#leftNs += Math.max(0, tidiedBytes * perRespelledByteNs - tookNs)
+  }
+
+  /** Takes the work of tidying a message that has to be respelled nevertheless. */
+  tidiesInVain(message: Weight): boolean {
+    return this.#take(message.bytes * perTidiedByteNs)
+  }
+
+  /** Takes the work of the escapes of a message. Long texts may have more than was expected. */
+  unescapes(escapes: number): boolean {
+    return this.#take(escapes * perEscapeNs)
+  }
+
+  /** Returns false if it is too much work to complete so many messages from their outlines. */
+  outlines(messages: number): boolean {
+    return this.#leftNs >= messages * perOutlineNs
   }
 
   /**
    * Takes the work of reading a batch without its list of messages. Returns false if it would be too much.
    */
-  reads(rest: Weight): boolean {
-    return this.#takeFor(rest, perRestByteNs)
+  reads(rest: Omit<Weight, 'slow'>): boolean {
+    return this.#takeFor({ ...rest, slow: 0 }, perRestByteNs, perLongRestByteNs)
   }
 
   /**
@@ -127,8 +183,8 @@ export class RequestWork {
     return this.#take(messages * bytes * perSharedByteNs)
   }
 
-  #takeFor({ bytes, long }: Weight, perByteNs: number): boolean {
-    return this.#take((bytes - long) * perByteNs + long * perLongByteNs)
+  #takeFor({ bytes, long, slow }: Weight, perByteNs: number, perLongNs: number): boolean {
+    return this.#take((bytes - long) * perByteNs + long * perLongNs + slow * perSlowByteNs)
   }
 
   #take(ns: number): boolean {

@@ -4,7 +4,7 @@ import { invalid } from '../../message/json/canonical-number.ts'
 import { scanObject } from '../../message/canonical-scan.ts'
 import { skipSpace, skipString, startOf, weigh, type Weight } from '../../message/json/json-skip.ts'
 import type { MessageLimits } from '../../message/limits.ts'
-import { copyTidied, mostTidied, tidy } from '../../message/json/tidy.ts'
+import { copyTidied, mostTidied, tidy, type Tidied } from '../../message/json/tidy.ts'
 import { copyRespelled, respell, respelledText } from '../../message/json/respell.ts'
 import { memberOf, type Outline, outlineOf, valueOf } from '../../message/message-outline.ts'
 import type { BodyFault } from './body.ts'
@@ -69,14 +69,16 @@ export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Sc
   if (!work.respells(weight)) return refuse('too_dense')
   const start = startOf(bytes)
   const given = { bytes, start: skipSpace(bytes, start), limits }
-  const tidied = bytes.length <= mostTidied ? addTidied(items, given) : invalid
-  if (tidied !== invalid) {
-    if (skipSpace(bytes, tidied) !== bytes.length) return refuse('not_json')
+  const tidied = bytes.length <= mostTidied ? addTidied(items, given) : undefined
+  if (tidied !== undefined) {
+    if (skipSpace(bytes, tidied.end) !== bytes.length) return refuse('not_json')
+    if (work.isLimited) work.tidied(weight, tidied)
     return { ok: true, body: { writeKey: places.valueOf(Field.writeKey) }, items, lostDigits: 0 }
   }
   const respelled = respell(bytes, start, limits)
   if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
   const { lostDigits } = respelled
+  if (!work.unescapes(respelled.escapes)) return refuse('too_dense')
   if (addRespelled(items, { bytes, start, limits }, respelled)) {
     return { ok: true, body: { writeKey: places.valueOf(Field.writeKey) }, items, lostDigits }
   }
@@ -96,12 +98,12 @@ let original = Buffer.allocUnsafeSlow(mostTidied)
 
 /**
  * Tidies the message that begins at `start`. If it is canonical then, it is written in place of what the
- * client has sent, and added to `items`. Returns the place after what the client has sent, or `invalid`.
+ * client has sent, and added to `items`. Otherwise returns `undefined`.
  */
-function addTidied(items: ScannedItems, { bytes, start, limits }: Given): number {
+function addTidied(items: ScannedItems, { bytes, start, limits }: Given): Tidied | undefined {
   const tidied = tidy(bytes, start)
   // A number may have become longer.
-  if (tidied === undefined || start + tidied.length > tidied.end) return invalid
+  if (tidied === undefined || start + tidied.length > tidied.end) return undefined
   const { end, length } = tidied
   if (original.length < end - start) original = Buffer.allocUnsafeSlow(2 * (end - start))
   bytes.copy(original, 0, start, end)
@@ -110,10 +112,10 @@ function addTidied(items: ScannedItems, { bytes, start, limits }: Given): number
   if (scanObject(bytes, start, places, limits) === start + length) {
     bytes.fill(space, start + length, end)
     items.addScanned(start, start + length)
-    return end
+    return tidied
   }
   original.copy(bytes, start, 0, end - start)
-  return invalid
+  return undefined
 }
 
 /**
@@ -220,7 +222,8 @@ function isPlain(bytes: Buffer, start: number, end: number): boolean {
  * numbers that lost digits are counted only roughly, because a list may have been respelled before.
  */
 function scanRespelled(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
-  const weight = weightOf(bytes, work, work.mostRespelled)
+  // No honest body comes to this point, so its long texts are no exception.
+  const weight = { bytes: bytes.length, long: 0, slow: 0 }
   if (!work.respells(weight)) return refuse('too_dense')
   const respelled = respell(bytes, startOf(bytes), { maxDepth: limits.maxDepth + 2, nonNumbers: 'kept' })
   if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
@@ -274,7 +277,7 @@ type Member = {
  * difference.
  */
 function weightOf(bytes: Buffer, work: RequestWork, most: number): Weight {
-  return work.isLimited ? weigh(bytes, startOf(bytes), most) : { bytes: bytes.length, long: 0 }
+  return work.isLimited ? weigh(bytes, startOf(bytes), most) : { bytes: bytes.length, long: 0, slow: 0 }
 }
 
 /**
@@ -399,21 +402,23 @@ class ItemScan {
   #item(start: number): number {
     const work = this.#work
     places.begin()
+    let weight: Weight | undefined
     if (work.isLookedAt) {
-      const weight = weigh(this.#bytes, start, work.mostScanned)
-      if (!work.scans(weight)) return this.#refuse()
-      if (weight.bytes > mostSpelledBytes) {
+      weight = weigh(this.#bytes, start, work.mostScanned)
+      const isTooLarge = weight.bytes > mostSpelledBytes
+      if (!(isTooLarge ? work.skips(weight) : work.scans(weight))) return this.#refuse()
+      if (isTooLarge) {
         this.items.addTooLarge()
         return start + weight.bytes
       }
     }
     const end = scanObject(this.#bytes, start, places, this.#limits)
     if (end !== invalid) {
-      if (!work.isLookedAt && !work.scans({ bytes: end - start, long: 0 })) return this.#refuse()
+      if (!work.isLookedAt && !work.scans({ bytes: end - start, long: 0, slow: 0 })) return this.#refuse()
       this.items.addScanned(start, end)
       return end
     }
-    return this.#respell(start)
+    return this.#respell(start, weight)
   }
 
   #refuse(): typeof invalid {
@@ -421,22 +426,30 @@ class ItemScan {
     return invalid
   }
 
-  #respell(start: number): number {
+  /** `weighed`: the weight of the message, if it is known. */
+  #respell(start: number, weighed: Weight | undefined): number {
     const work = this.#work
     let tidies = this.#inVain < mostInVain
+    let weight = weighed
     if (work.isLimited) {
-      const weight = weigh(this.#bytes, start, work.mostRespelled)
+      weight ??= weigh(this.#bytes, start, work.mostRespelled)
       if (!work.respells(weight) || (!work.isLookedAt && !work.scans(weight))) return this.#refuse()
       tidies &&= weight.bytes <= mostTidied
     }
     const given = { bytes: this.#bytes, start, limits: this.#limits }
-    const tidied = tidies ? addTidied(this.items, given) : invalid
-    if (tidied !== invalid) return tidied
+    const tidied = tidies ? addTidied(this.items, given) : undefined
+    if (tidied !== undefined) {
+      if (weight !== undefined) work.tidied(weight, tidied)
+      return tidied.end
+    }
+    if (weight !== undefined && tidies && !work.tidiesInVain(weight)) return this.#refuse()
     this.#inVain++
     const respelled = respell(this.#bytes, start, { maxDepth: this.#limits.maxDepth, nonNumbers: 'null' })
     if (respelled === undefined) return invalid
+    if (!work.unescapes(respelled.escapes)) return this.#refuse()
     this.lostDigits += respelled.lostDigits
-    addRespelled(this.items, given, respelled)
+    if (work.isLookedAt && respelled.length > maxMessageBytes) this.items.addTooLarge()
+    else addRespelled(this.items, given, respelled)
     return respelled.end
   }
 }

@@ -22,6 +22,7 @@ export class ScannedItems implements Items {
   #spoiled: Set<number> | undefined
   #outlines: Map<number, Outline | undefined> | undefined
   readonly #generation: number
+  outlined = 0
   #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
 
   /**
@@ -62,7 +63,9 @@ export class ScannedItems implements Items {
     if (this.#spoiled?.has(index) === true) return notJson
     if (this.#isTooLarge(index)) return tooLarge
     const short = this.#respelled?.has(index) === true ? undefined : this.#complete(index, surroundings)
-    return short ?? checkItem(this.outlineAt(index), surroundings)
+    if (short !== undefined) return short
+    this.outlined++
+    return checkItem(this.outlineAt(index), surroundings)
   }
 
   outlineAt(index: number): Outline | undefined {

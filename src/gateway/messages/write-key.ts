@@ -80,6 +80,9 @@ const letterU = 0x75
  */
 export type KeySearch = { leftBytes: number }
 
+/** A byte of a long text that was read one by one counts as much as this part of another byte. */
+const slowPart = 1 / 16
+
 /** The limit on the members of a body that are looked at. No message may have as many. */
 const mostMembers = 10_000
 
@@ -91,18 +94,20 @@ export function keyIn(bytes: Buffer, search: KeySearch = { leftBytes: Infinity }
   let keyStart = 0
   let keyEnd = 0
   let at = skipSpace(bytes, startOf(bytes))
+  search.leftBytes -= at
   if (bytes[at] !== openBrace) return undefined
   let count = 0
   do {
+    const memberAt = at
     const nameStart = skipSpace(bytes, at + 1)
     const nameEnd = skipString(bytes, nameStart)
     const start = skipSpace(bytes, skipSpace(bytes, nameEnd) + 1)
     const value = weigh(bytes, start, search.leftBytes)
     const end = start + value.bytes
-    search.leftBytes -= end - at - value.long
+    at = skipSpace(bytes, Math.max(end, start))
+    search.leftBytes -= at - memberAt - value.long + value.slow * slowPart
     if (search.leftBytes <= 0) return undefined
     if (isKeyName(bytes, nameStart + 1, nameEnd - 1)) [keyStart, keyEnd] = [start, end]
-    at = skipSpace(bytes, Math.max(end, start))
   } while (bytes[at] === comma && ++count < mostMembers)
   if (bytes[keyStart] !== quote || keyEnd - keyStart > mostSpelled) return undefined
   return unquote(bytes.toString('latin1', keyStart, keyEnd))

@@ -10,6 +10,9 @@ function byCode([code, letter]: [string, string]): [number, number] {
   return [Number(code), letter.charCodeAt(0)]
 }
 
+/** The escapes that were read. They cost many times as much as other bytes of a text. */
+export const counted = { escapes: 0 }
+
 /**
  * Copies the string between `start` and `end`, with its quotation marks, as JSON.stringify spells it. It
  * needs no more bytes than the string had. Returns the place in `to` after the string, or `invalid` if an
@@ -18,16 +21,17 @@ function byCode([code, letter]: [string, string]): [number, number] {
 export function writeEscapes(from: Buffer, start: number, end: number, to: Buffer, toStart: number): number {
   let at = start
   let next = toStart
-  while (at < end) {
-    const byte = from[at] ?? 0
-    const escaped = from[at + 1] ?? 0
-    if (byte !== backslash) {
+  let escapes = 0
+  for (; at < end; escapes++) {
+    if (from[at] !== backslash) {
       const runStart = at
-      do at++
-      while (at < end && from[at] !== backslash)
+      at = endOfRun(from, at, end)
       copyBytes(from, runStart, at, to, next)
       next += at - runStart
-    } else if (escapable[escaped] === 1) {
+      if (at === end) break
+    }
+    const escaped = from[at + 1] ?? 0
+    if (escapable[escaped] === 1) {
       to[next++] = backslash
       to[next++] = escaped
       at += 2
@@ -48,7 +52,20 @@ export function writeEscapes(from: Buffer, start: number, end: number, to: Buffe
       }
     }
   }
+  counted.escapes += escapes
   return next
+}
+
+/** So many bytes are looked at one by one, because a search has a price. */
+const mostLookedAt = 128
+
+/** Returns the place of the next backslash, or `end`. */
+function endOfRun(from: Buffer, start: number, end: number): number {
+  const near = Math.min(end, start + mostLookedAt)
+  for (let at = start; at < near; at++) if (from[at] === backslash) return at
+  if (near === end) return end
+  const found = from.subarray(near, end).indexOf(backslash)
+  return found === -1 ? end : near + found
 }
 
 /** The length of an escape such as `\u0041`. */
@@ -81,14 +98,18 @@ function isLow(unit: number): boolean {
 
 /** Writes a unit that is no half of a pair. A lone surrogate stays an escape. */
 function writeUnit(unit: number, to: Buffer, start: number): number {
-  const letter = unit === quote || unit === backslash ? unit : letters.get(unit)
+  const letter = unit === quote || unit === backslash ? unit : unit < 0x20 ? letters.get(unit) : undefined
   if (letter !== undefined) {
     to[start] = backslash
     to[start + 1] = letter
     return start + 2
   }
   if (unit >= 0x20 && !isHigh(unit) && !isLow(unit)) return writeCodePoint(unit, to, start)
-  return start + to.write(`\\u${unit.toString(16).padStart(4, '0')}`, start, 'latin1')
+  to[start] = backslash
+  to[start + 1] = letterU
+  let at = start + 2
+  for (let shift = 12; shift >= 0; shift -= 4) to[at++] = hexDigits.charCodeAt((unit >> shift) & 0xf)
+  return at
 }
 
 function writeCodePoint(code: number, to: Buffer, start: number): number {

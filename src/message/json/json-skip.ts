@@ -35,8 +35,11 @@ export function skipValue(bytes: Buffer, start: number): number {
   return skip(bytes, start, bytes.length)
 }
 
-/** How much there is of a value. `long`: the bytes of its long texts, which cost less to process. */
-export type Weight = { readonly bytes: number; readonly long: number }
+/**
+ * How much there is of a value. `long`: the bytes of its long texts, which cost less to process. `slow`:
+ * those of them that have so many escapes that they had to be read one by one.
+ */
+export type Weight = { readonly bytes: number; readonly long: number; readonly slow: number }
 
 /**
  * Weighs the value that begins at `start`. Stops as soon as it has seen more than `most` bytes that aren't in
@@ -44,13 +47,15 @@ export type Weight = { readonly bytes: number; readonly long: number }
  */
 export function weigh(bytes: Buffer, start: number, most: number): Weight {
   const end = skip(bytes, start, start + most)
-  return { bytes: end - start, long: longBytes }
+  return { bytes: end - start, long: longBytes, slow: slowBytes }
 }
 
 /** The bytes of a text up to this number are read one by one. The further ones are in a long text. */
 const leastLong = 64
 /** The bytes of the long texts of the value that was skipped last. */
 let longBytes = 0
+/** The bytes of them that were read one by one. */
+let slowBytes = 0
 
 /**
  * Returns the place after the string that begins at `start`, or the end of the bytes. Searches for the end of
@@ -58,13 +63,14 @@ let longBytes = 0
  */
 export function skipString(bytes: Buffer, start: number): number {
   let at = start + 1
-  while (at < bytes.length) {
-    // Where quotation marks are close together, as in `\"\"\"`, a search for each of them would cost more.
-    for (const read = at + leastLong; at < read && at < bytes.length; at++) {
+  // Where quotation marks are close together, as in `\"\"\"`, a search for each of them would cost more.
+  for (let most = leastLong; at < bytes.length; most *= 2) {
+    for (const read = at + most; at < read && at < bytes.length; at++) {
       const byte = bytes[at]
       if (byte === quote) return at + 1
       if (byte === backslash) at++
     }
+    if (most > leastLong) slowBytes += most
     const found = bytes.indexOf(quote, at)
     if (found === -1) break
     let escape = found
@@ -76,7 +82,7 @@ export function skipString(bytes: Buffer, start: number): number {
 }
 
 function skip(bytes: Buffer, start: number, limit: number): number {
-  longBytes = 0
+  longBytes = slowBytes = 0
   let open = 0
   let at = start
   while (at < bytes.length && at - longBytes < limit) {

@@ -1,5 +1,6 @@
 import { isDigit } from './canonical-number.ts'
-import { comma, copyBytes, hashFactor, hashSeed } from './json-bytes.ts'
+import { hashFactor, hashSeed } from './json-bytes.ts'
+import { OtherOrder } from './other-order.ts'
 
 /** How many numbers are stored for a member: the place of its key, the end of its key, and the key's hash. */
 const perMember = 3
@@ -18,8 +19,7 @@ const none = -1
 
 /**
  * The members of the open objects of a JSON text that is being written to a buffer. Each key must be in the
- * spelling of JSON.stringify. Puts the members of an object into the order of JSON.parse, where each key
- * occurs only once.
+ * spelling of JSON.stringify. Finds the order of JSON.parse, where each key occurs only once.
  */
 export class MemberOrder {
   #members = new Int32Array(256 * perMember)
@@ -30,19 +30,21 @@ export class MemberOrder {
   #lastIndexes = new Float64Array(64)
   /** For each open object: 1 if an index came after a name, or after an index that isn't smaller. */
   #unsorted = new Uint8Array(64)
+  /** For each open container: how many objects were out of order before it. */
+  #objectsBefore = new Int32Array(64)
   #open = 0
   /** The members of the innermost object that JSON.parse keeps, in its order of names. */
   #chosen = new Int32Array(64)
   #chosenCount = 0
   #order = new Float64Array(64)
-  /** The members of an object as they were before they were put in order. */
-  #before = Buffer.alloc(0)
+  readonly #other = new OtherOrder()
   /** A hash table of places in `#chosen`, counted from 1. */
   #table = new Int32Array(leastTable)
 
   reset(): void {
     this.#count = 0
     this.#open = 0
+    this.#other.reset()
   }
 
   /** True if the innermost open container is an object. */
@@ -56,6 +58,7 @@ export class MemberOrder {
     this.#firsts[at] = isObject ? this.#count : none
     this.#lastIndexes[at] = none
     this.#unsorted[at] = 0
+    this.#objectsBefore[at] = this.#other.objects
   }
 
   close(): void {
@@ -81,34 +84,32 @@ export class MemberOrder {
   }
 
   /**
-   * True if the members of the innermost object aren't in order, or if a key repeats. In this case, call
-   * `putInOrder` next.
+   * Finds the order of the members of the innermost object, which are in `to` from `start` to `end`. They
+   * stay where they are until `ordered` is called.
    */
-  isOutOfOrder(to: Buffer): boolean {
+  findOrder(to: Buffer, start: number, end: number): void {
     const innermost = this.#open - 1
     const count = this.#count - (this.#firsts[innermost] ?? 0)
     this.#choose(to, count)
-    return this.#unsorted[innermost] === 1 || this.#chosenCount < count
-  }
-
-  /**
-   * Puts the members of the innermost object in order. They are in `to`, from `start` to `end`. Returns the
-   * place where they end afterwards.
-   */
-  putInOrder(to: Buffer, start: number, end: number): number {
-    if (this.#before.length < end - start) this.#before = Buffer.allocUnsafeSlow(2 * (end - start))
-    copyBytes(to, start, end, this.#before, 0)
-    if (this.#unsorted[this.#open - 1] === 1) this.#sortIndexes(to)
-    let next = start
+    const isUnsorted = this.#unsorted[innermost] === 1
+    if (!isUnsorted && this.#chosenCount === count) return
+    if (isUnsorted) this.#sortIndexes(to)
     for (let slot = 0; slot < this.#chosenCount; slot++) {
       const member = this.#chosen[slot] ?? 0
-      const from = this.#startOf(member)
-      const until = member + 1 < this.#count ? this.#startOf(member + 1) - 1 : end
-      if (slot > 0) to[next++] = comma
-      copyBytes(this.#before, from - start, until - start, to, next)
-      next += until - from
+      const isLast = member + 1 === this.#count
+      this.#other.addMember(this.#startOf(member), isLast ? end : this.#startOf(member + 1) - 1)
     }
-    return next
+    this.#other.addObject(start, end, this.#chosenCount, this.#objectsBefore[innermost] ?? 0)
+  }
+
+  /** True if the members of an object aren't in order, or if a key repeats. */
+  get isOutOfOrder(): boolean {
+    return this.#other.objects > 0
+  }
+
+  /** Returns the first `length` bytes of `to` with all members in order. Use them before the next call. */
+  ordered(to: Buffer, length: number): Buffer {
+    return this.#other.ordered(to, length)
   }
 
   /** Moves the chosen members whose keys are indexes to the front, in the order of the indexes. */
@@ -217,6 +218,7 @@ export class MemberOrder {
     this.#firsts = larger(this.#firsts)
     this.#lastIndexes = Float64Array.from({ length: 2 * this.#open }, (_, at) => this.#lastIndexes[at] ?? 0)
     this.#unsorted = Uint8Array.from({ length: 2 * this.#open }, (_, at) => this.#unsorted[at] ?? 0)
+    this.#objectsBefore = larger(this.#objectsBefore)
   }
 }
 

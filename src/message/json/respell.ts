@@ -1,5 +1,5 @@
 import { endOfNumber, invalid, isDigit, minus } from './canonical-number.ts'
-import { writeEscapes } from './json-escapes.ts'
+import { counted, writeEscapes } from './json-escapes.ts'
 import { skipSpace } from './json-skip.ts'
 import { endOfAnyNumber, endOfNonNumber } from './json-numbers.ts'
 import { hashBetween, MemberOrder } from './member-order.ts'
@@ -35,6 +35,8 @@ type Respelled = {
   readonly hasInfinite: boolean
   /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
+  /** The number of escapes that may have had to be spelled differently. */
+  readonly escapes: number
   /** The levels of nesting, including those in values that a repeated key has dropped. */
   readonly levels: number
 }
@@ -43,6 +45,9 @@ type Respelled = {
 let from: Buffer = Buffer.alloc(0)
 let to: Buffer = Buffer.allocUnsafe(128 * 1_024)
 let written = 0
+/** The buffer that begins with the value that was respelled last, and the length of that value. */
+let result: Buffer = to
+let resultLength = 0
 let hasNonNumber = false
 let hasInfinite = false
 let lostDigits = 0
@@ -74,12 +79,22 @@ export function respell(
   from = bytes
   written = 0
   hasNonNumber = hasInfinite = false
-  lostDigits = openCount = levels = 0
+  lostDigits = openCount = levels = counted.escapes = 0
   members.reset()
   const end = endOfValue(start, maxDepth, nonNumbers)
   from = nothing
   if (end === invalid) return undefined
-  return { end, length: written, hasNonNumber, hasInfinite, lostDigits, levels }
+  result = members.isOutOfOrder ? members.ordered(to, written) : to
+  resultLength = members.isOutOfOrder ? result.length : written
+  return {
+    end,
+    length: resultLength,
+    hasNonNumber,
+    hasInfinite,
+    lostDigits,
+    escapes: counted.escapes,
+    levels,
+  }
 }
 
 /**
@@ -87,12 +102,12 @@ export function respell(
  * `infinite`.
  */
 export function respelledText(): string {
-  return to.toString('utf8', 0, written)
+  return result.toString('utf8', 0, resultLength)
 }
 
 /** Copies the value that was respelled last. There must be room for it. */
 export function copyRespelled(target: Buffer, start: number): void {
-  to.copy(target, start, 0, written)
+  result.copy(target, start, 0, resultLength)
 }
 
 const nothing = Buffer.alloc(0)
@@ -151,9 +166,7 @@ function open(bracket: number): void {
 
 function close(bracket: number, maxDepth: number): void {
   const start = openStarts[--openCount] ?? 0
-  if (members.isInObject && openCount < maxDepth && members.isOutOfOrder(to)) {
-    written = members.putInOrder(to, start, written)
-  }
+  if (members.isInObject && openCount < maxDepth) members.findOrder(to, start, written)
   members.close()
   ensure(2)
   to[written++] = bracket
@@ -224,9 +237,10 @@ function endsNumber(byte: number | undefined): boolean {
 /** Writes a string with its quotation marks. */
 function string(start: number): number {
   const bytes = from
+  const { length } = bytes
   let at = start + 1
   for (;;) {
-    while (plain[bytes[at] ?? quote] === 1) at++
+    while (at < length && plain[bytes[at] ?? 0] === 1) at++
     const byte = bytes[at]
     if (byte === quote) return copied(start, at + 1)
     if (byte !== backslash) return invalid
@@ -237,10 +251,12 @@ function string(start: number): number {
 
 /** Writes a string that has an escape at `escape` which JSON.stringify may spell differently. */
 function escapedString(start: number, escape: number): number {
+  const bytes = from
+  const { length } = bytes
   let at = escape
   for (;;) {
-    while (plain[from[at] ?? quote] === 1) at++
-    const byte = from[at]
+    while (at < length && plain[bytes[at] ?? 0] === 1) at++
+    const byte = bytes[at]
     if (byte === quote) break
     if (byte !== backslash) return invalid
     at += 2

@@ -1,5 +1,5 @@
 import { endOfNumber, invalid, isDigit, minus } from './canonical-number.ts'
-import { writeEscapes } from './json-escapes.ts'
+import { counted, writeEscapes } from './json-escapes.ts'
 import { endOfAnyNumber } from './json-numbers.ts'
 import { lastNumber, numberBytes, writeNumber } from './number-writer.ts'
 import { skipSpace, skipString } from './json-skip.ts'
@@ -25,6 +25,8 @@ import {
  * No longer object is tidied: if that were in vain, it would cost too much. Few honest messages are longer.
  */
 export const mostTidied = 8 * 1_024
+/** The numbers of the object that was tidied last that may have had to be spelled differently. */
+let numbers = 0
 /** The object that was tidied last. */
 const to = Buffer.allocUnsafeSlow(mostTidied)
 
@@ -43,21 +45,30 @@ function tableOf(characters: string): Uint8Array {
   )
 }
 
-/** `end`: the place after the object in the bytes that were given. `length`: the length of the result. */
-type Tidied = { readonly end: number; readonly length: number }
+/**
+ * `end`: the place after the object in the bytes that were given. `length`: the length of the result.
+ * `escapes` and `numbers`: how many escapes and numbers may have had to be spelled differently.
+ */
+export type Tidied = {
+  readonly end: number
+  readonly length: number
+  readonly escapes: number
+  readonly numbers: number
+}
 
 /**
  * Writes the object that begins at `start` without white space between its tokens, without needless escapes,
  * and with its numbers as JSON.stringify writes them. The object isn't checked. But if the result is in
  * canonical form, then the object is JSON, and `respell` would return the same. Returns `undefined` if there
- * is no result. The bytes must be UTF-8. The result stays in this module until the next call.
+ * is no result. The bytes must be UTF-8. The result stays in this module until the next call. A byte beyond
+ * the end is read as 0, which isn't a byte of JSON.
  */
 export function tidy(from: Buffer, start: number): Tidied | undefined {
   if (from[start] !== openBrace) return undefined
+  counted.escapes = numbers = 0
   let open = 0
   let at = start
   let next = 0
-  // A byte beyond the end is read as 0, which isn't a byte of JSON.
   for (let byte = from[at] ?? 0; next < mostTidied; byte = from[at] ?? 0) {
     if (byte === quote) {
       do {
@@ -101,7 +112,7 @@ export function tidy(from: Buffer, start: number): Tidied | undefined {
     } else if (byte === closeBrace || byte === closeBracket) {
       to[next++] = byte
       at++
-      if (--open === 0) return { end: at, length: next }
+      if (--open === 0) return { end: at, length: next, escapes: counted.escapes, numbers }
     } else {
       const end = skipSpace(from, at)
       // Without the white space, two words would become one.
@@ -117,6 +128,7 @@ export function tidy(from: Buffer, start: number): Tidied | undefined {
  * `invalid` if that isn't canonical.
  */
 function writeTidyNumber(from: Buffer, start: number, end: number, next: number): number {
+  numbers++
   const written = next + writeNumber(from, start, end)
   if (lastNumber.hasLostDigits) return invalid
   copyBytes(numberBytes, 0, written - next, to, next)

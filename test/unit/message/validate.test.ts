@@ -1,7 +1,12 @@
 import * as fc from 'fast-check'
 import { Compile } from 'typebox/compile'
 import { describe, expect, test } from 'vitest'
-import { eventSchema, messageKinds } from '../../../src/message/message-schemas.ts'
+import {
+  eventSchema,
+  kindChecks,
+  type MessageKind,
+  messageKinds,
+} from '../../../src/message/message-schemas.ts'
 import { validate } from '../../../src/message/validate.ts'
 
 describe('a valid message', () => {
@@ -16,6 +21,13 @@ describe('a valid message', () => {
     expect(validate({ type: 'page', userId: 'u' })).toMatchObject({ ok: true, timestampMs: undefined })
   })
 })
+
+/** Returns the field that the schema of a kind finds at fault first. */
+function firstFaulty(message: { [field: string]: unknown }): string | undefined {
+  const kind = messageKinds.find((one: MessageKind) => one === message['type']) ?? 'page'
+  const [error] = kindChecks[kind].Errors(message)
+  return error?.keyword === 'required' ? error.params.requiredProperties[0] : error?.instancePath.slice(1)
+}
 
 test('the published schema takes a message exactly when the code does, but for the calendar', () => {
   const published = Compile(eventSchema)
@@ -58,6 +70,9 @@ test('the published schema takes a message exactly when the code does, but for t
       const isOffCalendar =
         !result.ok && result.reason === 'bad_timestamp' && candidate['timestamp'] === '2023-02-29'
       expect(published.Check(candidate)).toBe(result.ok || isOffCalendar)
+      if (!result.ok && !isOffCalendar && result.reason !== 'unknown_type') {
+        expect(result.detail).toContain(firstFaulty(candidate))
+      }
       seen[result.ok ? 'accepted' : 'refused'] += 1
     }),
     { numRuns: 5000 },

@@ -33,13 +33,16 @@ describe('a source that may send one message a second', () => {
     const tracking = trackingBefore(kafka)
     expect(await tracking.handle('batch', large, authorization, client)).toMatchObject({ status: 503 })
     expect(await tracking.handle('batch', small, authorization, client)).toMatchObject({ status: 503 })
-    expect(tracking.refusal(authorization)).toBeUndefined()
+    expect(tracking.refusal(authorization, { bytes: 0, client })).toBeUndefined()
   })
 
   test('is refused by its key alone when it has spent it', async () => {
     const tracking = trackingBefore({ isUp: true })
     expect(await tracking.handle('batch', small, authorization, client)).toMatchObject({ status: 200 })
-    expect(tracking.refusal(authorization)).toMatchObject({ status: 429, retryAfterS: 1 })
+    expect(tracking.refusal(authorization, { bytes: 0, client })).toMatchObject({
+      status: 429,
+      retryAfterS: 1,
+    })
     expect(await tracking.handle('batch', Buffer.from('{'), authorization, client)).toMatchObject({
       status: 429,
     })
@@ -73,8 +76,28 @@ function calls() {
     const answer = await tracking.handle('batch', Buffer.from(body), undefined, { ...client, address })
     return answer.code ?? answer.status
   }
-  return { send, clock }
+  const refusal = (bytes: number, address: string, key = 'FREE') =>
+    tracking.refusal(`Bearer ${key}`, { bytes, client: { ...client, address } })?.code
+  return { send, clock, refusal, tracking }
 }
+
+test('a client whose requests were refused too often is refused by the head of a large request, and nobody else is', async () => {
+  const { clock, refusal, tracking } = calls()
+  const { address } = client
+  const damaged = Buffer.from(`{"batch":[${' '.repeat(400_000)}`)
+  let sent = 0
+  while (refusal(500_000, address) === undefined) {
+    expect(++sent).toBeLessThan(1_000)
+    await tracking.handle('batch', damaged, 'Bearer FREE', client)
+  }
+  clock.stepMs = 0
+  expect(refusal(500_000, address)).toBe('refused_too_often')
+  // A short request is read, and so is one that doesn't say its length.
+  expect(refusal(8_192, address)).toBeUndefined()
+  expect(refusal(0, address)).toBeUndefined()
+  expect(refusal(500_000, '203.0.113.8')).toBeUndefined()
+  expect(refusal(500_000, address, 'KEY')).toBeUndefined()
+})
 
 describe('a source over its rate whose key is only in a body in gzip', () => {
   const messages = Array.from({ length: 100 }, () => ({
@@ -111,9 +134,9 @@ describe('a source over its rate whose key is only in a body in gzip', () => {
 
 test('in a dense body, a message that has no room for what it has is left out unread, and its neighbours are taken', async () => {
   const answers = trackingOf({ sources: [free], ackTimeoutMs: 50, bufferBytes: 2 ** 30 })
-  const tooLarge = { type: 'track', userId: 'u', event: 'E', properties: { text: 'x'.repeat(200_000) } }
+  const tooLarge = { type: 'track', userId: 'u', event: 'E', properties: { text: 'x'.repeat(133_000) } }
   const page = { type: 'page', userId: 'u', messageId: 'small' }
-  const batch = [page, tooLarge, 'y'.repeat(150_000), { ...page, messageId: 'last' }]
+  const batch = [page, tooLarge, 'y'.repeat(133_000), { ...page, messageId: 'last' }]
   const answer = await answers.handle('batch', gzipSync(JSON.stringify({ batch })), 'Bearer FREE', client)
   expect([answer.status, JSON.parse(answer.body)]).toEqual([
     200,
