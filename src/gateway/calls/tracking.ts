@@ -114,7 +114,8 @@ class TrackingCalls implements Tracking {
     let written = 0
     for (let index = 0; index < items.length; index++) {
       const checked = items.check(index, surroundings)
-      if (!work.outlines(items.outlined)) return { ok: false, answer: unreadable('too_dense', 'batch') }
+      if (work.isLimited && !work.outlines(items.outlined))
+        return { ok: false, answer: unreadable('too_dense', 'batch') }
       if (!checked.ok) {
         outcomes.leaveOut(checked.reason, index, items.outlineAt(index), checked.detail)
         continue

@@ -414,7 +414,8 @@ class ItemScan {
     }
     const end = scanObject(this.#bytes, start, places, this.#limits)
     if (end !== invalid) {
-      if (!work.isLookedAt && !work.scans({ bytes: end - start, long: 0, slow: 0 })) return this.#refuse()
+      const isWeighed = work.isLookedAt || !work.isLimited
+      if (!isWeighed && !work.scans({ bytes: end - start, long: 0, slow: 0 })) return this.#refuse()
       this.items.addScanned(start, end)
       return end
     }
