@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { partitionOf } from '../../../src/message/partitioner.ts'
@@ -320,7 +321,11 @@ describe('limits', () => {
     const replies: Reply[] = []
     const ids = newIds(2)
     for (const [index, size] of sizes.entries()) {
-      const filler = Array.from({ length: 15 }, () => ({ ...track(''), pad: 'x'.repeat(30_000) }))
+      // In gzip, the body is a hundred times shorter. If it were a thousand times shorter, it would be too dense.
+      const filler = Array.from({ length: 15 }, () => ({
+        ...track(''),
+        pad: randomBytes(150).toString('hex').repeat(100),
+      }))
       const body = sized(size, (pad) => ({ batch: [track(ids[index] ?? ''), ...filler], pad }))
       replies.push(await gateway.post('/v1/batch', encode(body), basic('KEY')))
     }
