@@ -48,6 +48,9 @@ const uncommittedMs = 15_000
 /** Returns all messages that an endpoint has accepted more than once, each with the cause. */
 export function findRepeats(evidence: Evidence): Repeat[] {
   const faults = evidence.changes.filter(isFault)
+  const killedMs = new Map(
+    faults.flatMap(({ kind, worker, toMs }) => (kind === 'kill' ? [[worker, toMs] as const] : [])),
+  )
   const twice = repeated(evidence.written)
   const parkedTwice = new Set(
     [...repeated(evidence.parked.map(({ key, state }) => `${key} ${state}`))].map((one) => one.split(' ')[0]),
@@ -70,7 +73,8 @@ export function findRepeats(evidence: Evidence): Repeat[] {
     if (first === undefined || deliveries.length < 2) return []
     // A worker may park a message before it is killed, without having sent it. The message is then delivered
     // twice, because the event and its retry are both in Kafka.
-    const parkings = parked.get(key)?.flatMap(({ by }) => by ?? []) ?? []
+    const parkings =
+      parked.get(key)?.flatMap(({ by }) => (by === undefined ? [] : [sentBy(by, killedMs)])) ?? []
     const tries = [...deliveries, ...(evidence.refused.get(key) ?? []), ...parkings]
     const lastMs = deliveries.at(-1)?.arrivedMs ?? 0
     const fault = faults.find(
@@ -79,6 +83,11 @@ export function findRepeats(evidence: Evidence): Repeat[] {
     if (fault !== undefined) return [{ cause: 'worker killed or stopped', deliveries, fault }]
     return [{ cause: causeOf(key, first, deliveries), deliveries }]
   })
+}
+
+/** Returns a record with the latest time at which its worker can have sent it. It may have been under way. */
+function sentBy({ worker, arrivedMs }: Try, killedMs: ReadonlyMap<string, number>): Try {
+  return { worker, arrivedMs: Math.min(arrivedMs, killedMs.get(worker) ?? Infinity) }
 }
 
 /**

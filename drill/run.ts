@@ -3,6 +3,8 @@ import type { KafkaMessage } from 'kafkajs'
 import { watchOthers } from '../bench/support/machine-cpu.ts'
 import { readTopic } from '../bench/support/topic-reader.ts'
 import { say } from '../bench/support/say.ts'
+import { parseQueued } from '../src/waiting/marks.ts'
+import { tenureOf } from '../src/waiting/tenure.ts'
 import { keyOf } from '../test/support/delivery-book.ts'
 import { readJson } from '../test/support/post.ts'
 import { startProxiedKafka } from '../test/support/proxied-kafka.ts'
@@ -14,7 +16,7 @@ import type { DeadLetter, Evidence, ParkedTry } from './evidence.ts'
 import { type Installation, openInstallation, partitions, retryWaits } from './installation.ts'
 import { Ledger } from './ledger.ts'
 import { judge, type Verdict } from './oracle.ts'
-import { readOwners } from './owners.ts'
+import { readOwners, readTenants } from './owners.ts'
 import { recordsAbout } from './records-about.ts'
 import { createActor, type Happened, playFaults, describeFault } from './play.ts'
 import { startProgress } from './progress.ts'
@@ -319,10 +321,15 @@ async function readParked(
   { prefix, group }: Installation,
 ): Promise<readonly ParkedTry[]> {
   const ownerOf = readOwners(`${prefix}events`, group.logs)
+  const tenantOf = readTenants(`${prefix}events`, group.logs)
   const parked: ParkedTry[] = []
-  const note = (state: string, { headers = {}, timestamp }: KafkaMessage, partition: number): void => {
+  const note = (
+    state: string,
+    { headers = {}, timestamp }: KafkaMessage,
+    workerAt: (atMs: number) => string | undefined,
+  ): void => {
     const arrivedMs = Number(timestamp)
-    const worker = ownerOf(partition, arrivedMs)
+    const worker = workerAt(arrivedMs)
     parked.push({
       key: keyOf(String(headers['destination-id']), String(headers['message-id'])),
       by: worker === undefined ? undefined : { worker, arrivedMs },
@@ -331,13 +338,18 @@ async function readParked(
     })
   }
   // Sluice itself recognizes a record of a queue that was written twice, so no two have the same state.
-  await readTopic(brokers, `${prefix}waiting`, (record, partition) =>
-    note(`waiting/${partition}/${record.offset} ${String(record.headers?.['queued'])}`, record, partition),
-  )
+  await readTopic(brokers, `${prefix}waiting`, (record, partition) => {
+    const queued = String(record.headers?.['queued'])
+    const tenure = tenureOf(parseQueued(queued).writer)
+    // A worker that was suspended, or whose request was late, appends when another one has the unit.
+    note(`waiting/${partition}/${record.offset} ${queued}`, record, (atMs) =>
+      tenure === undefined ? ownerOf(partition, atMs) : tenantOf(partition, tenure.sinceMs),
+    )
+  })
   for (const wait of retryWaits) {
     await readTopic(brokers, `${prefix}retry.${wait}`, (record, partition) => {
       const { attempts, waits } = record.headers ?? {}
-      note(`${wait}/${String(attempts)}/${String(waits)}`, record, partition)
+      note(`${wait}/${String(attempts)}/${String(waits)}`, record, (atMs) => ownerOf(partition, atMs))
     })
   }
   return parked

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { CommitWatch } from '../../../drill/backward-commits.ts'
 import type { Evidence } from '../../../drill/evidence.ts'
 import { judge } from '../../../drill/oracle.ts'
-import { readOwners } from '../../../drill/owners.ts'
+import { readOwners, readTenants } from '../../../drill/owners.ts'
 import { countUncommitted } from '../../../drill/repeats.ts'
 import type { Delivery } from '../../support/delivery-book.ts'
 import { flawless, secondMs, startMs } from './evidence.ts'
@@ -176,6 +176,8 @@ describe('a message that came twice', () => {
       return { ...evidence, parked: [{ key: 'crm/shop-0', state: '2s/0/1', outcome: '', by }] }
     }
     expect(causesOf(parkedBy('w1', 1))).toEqual(['worker killed or stopped'])
+    // The record was under way when its worker was killed.
+    expect(causesOf(parkedBy('w1', 60))).toEqual(['worker killed or stopped'])
     expect(causesOf(parkedBy('w1', -20))).toEqual(['unexplained'])
     expect(causesOf(parkedBy('w3', 1))).toEqual(['unexplained'])
   })
@@ -305,4 +307,17 @@ test('the owner of a partition at a time is the last worker that had begun it', 
   expect(ownersAt(-1)).toEqual([undefined, undefined, undefined])
   expect(ownersAt(4)).toEqual(['w1', 'w1', undefined])
   expect(ownersAt(9)).toEqual(['w2', 'w1', undefined])
+})
+
+test('the worker of a tenure is the one that began the partition next to the begin of the tenure', () => {
+  const logs = new Map([
+    ['w1', [begun(0, 0), begun(1, 6)]],
+    ['w2', [begun(0, 8)]],
+  ])
+  const tenantOf = readTenants('events', logs)
+  const tenantsAt = (atS: number) =>
+    [0, 1, 2].map((partition) => tenantOf(partition, startMs + atS * secondMs))
+  expect(tenantsAt(1)).toEqual(['w1', 'w1', undefined])
+  expect(tenantsAt(6)).toEqual(['w2', 'w1', undefined])
+  expect(tenantsAt(9)).toEqual(['w2', 'w1', undefined])
 })
