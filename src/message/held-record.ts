@@ -32,6 +32,8 @@ export type HeldRecord = {
    * has asked for the record again by moving the group's commit.
    */
   readonly isReadAgain?: boolean
+  /** True once this member has settled all records of the partition of which `isReadAgain` is true. */
+  readonly isReadAgainOver?: boolean
   /**
    * Notes that the record's message goes somewhere: it is delivered, or kept in another topic until it is. A
    * record that is settled without this note went nowhere, so its sender may send the message again. Absent

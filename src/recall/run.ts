@@ -143,6 +143,10 @@ export class RecalledRecord implements HeldRecord {
     return this.#record.isReadAgain ?? false
   }
 
+  get isReadAgainOver(): boolean {
+    return this.#record.isReadAgainOver ?? true
+  }
+
   settle(): void {
     this.#record.settle()
     this.#run.ended()

@@ -81,7 +81,10 @@ type Waiting = {
 type FromRecord = NewMessage & {
   readonly property: unknown
   readonly pending: {
-    readonly record: Pick<HeldRecord, 'topic' | 'partition' | 'offset' | 'isAbandoned' | 'isReadAgain'>
+    readonly record: Pick<
+      HeldRecord,
+      'topic' | 'partition' | 'offset' | 'isAbandoned' | 'isReadAgain' | 'isReadAgainOver'
+    >
   }
 }
 
@@ -233,8 +236,8 @@ export class WaitingQueues {
     if (queue === undefined || record.isAbandoned || record.topic === this.#options.topic) return false
     const message = { destinationId, messageId, source: record }
     if (record.isReadAgain !== true) {
-      // Records come in their order, so none that follows is read again.
-      queue.before.forget(record.topic)
+      // A delivery may line up later than those of later records: it waits for others of its destination.
+      if (record.isReadAgainOver !== false) queue.before.forget(record.topic)
     } else if (property === undefined && queue.before.has(message)) return true
     queue.begin(record.topic)
     return false

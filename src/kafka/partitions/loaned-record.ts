@@ -38,6 +38,10 @@ export class LoanedRecord implements HeldRecord {
     return this.offset < this.#partition.readAgainBelow
   }
 
+  get isReadAgainOver(): boolean {
+    return this.#partition.isReadAgainOver
+  }
+
   passOn(): void {
     this.#partition.passOn(this.offset)
   }

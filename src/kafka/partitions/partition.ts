@@ -137,6 +137,11 @@ export class Partition {
     return this.#readAgainBelow
   }
 
+  /** True once all records below `readAgainBelow` are settled. */
+  get isReadAgainOver(): boolean {
+    return this.#watermark.position >= this.#readAgainBelow
+  }
+
   /**
    * Returns true if the partition belongs to another member now. This member still finishes the partition's
    * requests in flight, but doesn't settle the partition's waiting records.

@@ -135,6 +135,19 @@ describe('a partition that was taken over', () => {
 const commitOf = (partition: Partition) => partition.commitOf(partition.standing(false))
 const epochOf = (partition: Partition) => memoryOf(commitOf(partition))?.epoch
 
+test('reading again is over when all of it is settled', () => {
+  const partition = new Partition('events', 0, 0)
+  const of = stored(false)
+  partition.findLog({ below: Infinity, end: 7, stored: of })
+  partition.begin(of)
+  for (const offset of [5, 6, 7]) partition.take(offset)
+  partition.settle(6)
+  partition.settle(7)
+  expect(partition.isReadAgainOver).toBe(false)
+  partition.settle(5)
+  expect(partition.isReadAgainOver).toBe(true)
+})
+
 describe('the number of owners that a partition has had', () => {
   test('grows with each owner', () => {
     const first = new Partition('waiting', 0, 0)
