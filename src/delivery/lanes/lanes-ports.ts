@@ -101,7 +101,10 @@ export type Lanes<D extends LaneItem<D>> = {
   rated(): Iterable<string>
   /** Returns true if a lane has no waiting delivery, and has not used its rate lately. */
   isSpare(laneKey: string): boolean
-  /** Returns true if neither a pause nor the rate limit of a lane lasts for longer than `ms` milliseconds. */
+  /**
+   * Returns true if neither a pause nor the rate limit of a lane lasts for longer than `ms` milliseconds, and
+   * it needn't wait for a request that probably takes longer.
+   */
   mayStartWithin(laneKey: string, ms: number): boolean
   /** Gives a lane its present limits at once. Otherwise it gets them within a quarter of a second. */
   renewLimits(laneKey: string): void
@@ -118,8 +121,8 @@ export type LanesOptions<D> = {
   /**
    * Time in milliseconds that a delivery may wait in a lane that must not start more deliveries. After this
    * time, or after `patienceMs` if it keeps others from being fetched, the delivery is passed to `overflow`.
-   * But if `mayOverflow` returns false for the delivery, it stays in the lane as long as the lane holds no
-   * more than its share.
+   * If this goes on, further deliveries of such lanes are passed on at once. But if `mayOverflow` returns
+   * false for the delivery, it stays in the lane as long as the lane holds no more than its share.
    */
   waitMs: number
   /**

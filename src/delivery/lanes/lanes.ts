@@ -23,10 +23,13 @@ import { Slots } from './slots.ts'
 //
 // A thousand lanes may fill the buffer although none of them holds more than its share, because each must not
 // start the one or two deliveries that it has. Others then wait to be fetched, and the worker has little to
-// do. In this case, a delivery goes to `overflow` after `patienceMs` already.
+// do. In this case, a delivery goes to `overflow` after `patienceMs` already, and if this goes on, at once if
+// its lane can't start it soon.
 
 /** The limits of a lane that they don't hold up are renewed after this number of answers. */
 const answersBetween = 8
+/** What starts within this time, in milliseconds, starts soon. */
+const soonMs = 250
 /** For how long lanes that have slept go on in one turn of the event loop, in milliseconds. */
 const wakingMs = 3
 
@@ -111,7 +114,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   mayStartWithin(laneKey: string, ms: number): boolean {
     const lane = this.#lanes.get(laneKey)
-    return lane === undefined || lane.closedForMs(performance.now()) <= ms
+    return lane === undefined || !this.#waitsLonger(lane, ms)
   }
 
   renewLimits(laneKey: string): void {
@@ -248,6 +251,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    * deliveries now, sets its `overSinceMs`.
    */
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
+    if (this.#isObstructedFor(delivery) && this.#waitsLonger(lane, soonMs)) return false
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false
     if (!this.#isHeldUp(lane)) return true
@@ -471,7 +475,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     for (const lane of this.#waiting) {
       this.#renewLimits(lane)
       if (lane.place === 'gathering' && this.#gatherMs(lane) <= 0) this.#endGathering(lane)
-      const mostMs = this.#isObstructed(lane) ? Math.min(patienceMs, waitMs) : waitMs
+      const mostMs = this.#isObstructedFor(lane.oldest?.delivery) ? Math.min(patienceMs, waitMs) : waitMs
       const mayMove = !this.#isShut && this.#openedMs <= nowMs - mostMs && this.#isHeldUp(lane)
       const moved = mayMove ? this.#moveOn(lane, nowMs - mostMs) : 0
       if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
@@ -495,13 +499,19 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns true if what waits in a lane has kept others from being fetched for too long. While the worker is
+   * Returns true if what waits in lanes has kept others from being fetched for too long. While the worker is
    * catching up after an outage, this takes as long as until a delivery goes to `overflow` in any case.
    */
-  #isObstructed(lane: Lane<D>): boolean {
+  #isObstructedFor(delivery: D | undefined): boolean {
     const { patienceMs, waitMs, keepsOrder } = this.#options
     if (this.#obstructedMs <= patienceMs || keepsOrder?.() !== true) return false
-    return lane.oldest?.delivery.isLate !== true || this.#obstructedMs > waitMs
+    return delivery?.isLate !== true || this.#obstructedMs > waitMs
+  }
+
+  /** Returns true if a further delivery of a lane probably waits for longer than `ms` milliseconds. */
+  #waitsLonger(lane: Lane<D>, ms: number): boolean {
+    if (lane.closedForMs(performance.now()) > ms) return true
+    return lane.tookMs > ms && (lane.inFlight >= lane.cap || !this.#slots.mayTake(lane))
   }
 
   /**

@@ -129,6 +129,87 @@ test('they keep no message from the other one: not while they fill the buffer, a
   await all.pipeline.drain()
 })
 
+test('nor do they beside destinations that are slow, of which there are more than requests in flight', async () => {
+  const rateLimit = { perSecond: 1, burst: 1 }
+  const count = 60
+  const answersAfterMs = 1_500
+  const namesOf = (kind: string): string[] => Array.from({ length: count }, (_, index) => `${kind}-${index}`)
+  const [slow, held] = [namesOf('slow'), namesOf('limited')]
+  const queues = new Queues()
+  let isFull = false
+  const all = stage({
+    sources: Object.fromEntries([...slow, ...held, 'free'].map((name) => [name, {}])),
+    destinations: [
+      ...slow.map((name) => destinationOf(name, { sources: [name] })),
+      ...held.map((name) => destinationOf(name, { sources: [name], rateLimit })),
+      destinationOf('free', { sources: ['free'] }),
+    ],
+    queue: queues,
+    buffer: { records: count, bytes: Infinity },
+    maxInFlight: 24,
+    lanePatienceMs: 500,
+    laneWaitMs: 5_000,
+    onPressure: (isPressed) => (isFull = isPressed),
+  })
+  queues.pipeline = all.pipeline
+  const askedMs = new Map<object, number>()
+  let ofLimited = 0
+  const answerSome = (): void => {
+    for (const one of all.posted.slice()) {
+      const sinceMs = askedMs.get(one) ?? performance.now()
+      askedMs.set(one, sinceMs)
+      if (one.to.startsWith('slow') && performance.now() - sinceMs < answersAfterMs) continue
+      askedMs.delete(one)
+      if (one.to.startsWith('limited')) ofLimited++
+      one.answer(taken)
+    }
+  }
+  /** In each second, each destination gets a message, and the free one gets 20. */
+  const turns = 20
+  const due = Array.from({ length: turns }, (_, turn) =>
+    [...slow, ...held].filter((_name, index) => index % turns === turn).concat('free'),
+  )
+  let [offset, prompt] = [0, 0]
+  const startMs = performance.now()
+  let coming: string[] = []
+  let turn = 0
+  const goOn = async (): Promise<void> => {
+    answerSome()
+    for (;;) {
+      if (coming.length === 0) {
+        if (performance.now() - startMs < (turn * 1_000) / turns) break
+        coming = [...(due[turn++ % turns] ?? [])]
+      }
+      if (isFull) await all.settle()
+      if (isFull) break
+      const source = coming.shift() ?? ''
+      if (source === 'free') {
+        const lateMs = performance.now() - startMs - ((turn - 1) * 1_000) / turns
+        prompt = lateMs > 1_000 ? 0 : prompt + 1
+      }
+      const body = { type: 'track', event: 'e', userId: 'u', messageId: `m${offset}` }
+      const content = {
+        key: null,
+        value: Buffer.from(JSON.stringify(body)),
+        headers: { 'source-id': source },
+      }
+      all.pipeline.accept(new TestRecord('events', offset++), content)
+    }
+    await all.settle()
+  }
+  await until('three seconds of messages in a row come in time', async () => (await goOn(), prompt >= 60), {
+    everyMs: 5,
+  })
+  const before = ofLimited
+  expect(queues.left).toBeGreaterThan(count)
+  await until('the limited ones go on', async () => (await goOn(), ofLimited - before > 2 * count), {
+    everyMs: 5,
+  })
+  const drained = all.pipeline.drain()
+  for (const one of all.posted.slice()) one.answer(taken)
+  await drained
+})
+
 test('large messages from queues leave room to new ones', async () => {
   const rateLimit = { perSecond: 1, burst: 1 }
   let isFull = false

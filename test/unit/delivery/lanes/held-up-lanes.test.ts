@@ -89,6 +89,10 @@ describe('lanes that fill the buffer together, though none of them holds more th
     const { lanes, overflowed, started } = fill({})
     await until('they have passed on what waits', () => overflowed.length === 40)
     expect([lanes.queued, started.length]).toEqual([0, 20])
+    // While that goes on, further ones don't wait there first.
+    lanes.offer(new Parcel('limited-0', 'next', { laneRate: { perSecond: 0.1, burst: 1 } }))
+    lanes.offer(new Parcel('free', 'free'))
+    expect([overflowed.at(-1)?.name, started.at(-1)?.name]).toEqual(['next', 'free'])
   })
 
   test.for([

@@ -35,6 +35,8 @@ test('more slow destinations than requests in flight leave some of these to othe
   const all = await manySlow()
   const { lanes, started } = all
   expect(lanes.inFlight).toBe(mostSlow)
+  expect(lanes.mayStartWithin('slow-0', 250)).toBe(false)
+  expect(lanes.mayStartWithin('healthy', 250)).toBe(true)
   for (let messages = 0; messages < 5; messages++) {
     lanes.offer(new Parcel('healthy'))
     const parcel = started.pop() ?? new Parcel('')
