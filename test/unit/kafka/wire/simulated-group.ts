@@ -54,7 +54,9 @@ export class Holding {
 
   begin(stored: StoredCommit, found: Commit | undefined): void {
     this.partition.begin(stored)
-    this.epoch = (found?.epoch ?? 0) + 1
+    const epoch = found?.epoch ?? 0
+    // Its own commit, if a former try has committed and could not begin: no other owner begins between them.
+    if (this.epoch === 0 || epoch !== this.epoch) this.epoch = epoch + 1
     this.start = stored.offset
     this.top = stored.offset
     this.known.clear()
