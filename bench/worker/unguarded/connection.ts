@@ -18,6 +18,10 @@ export class Connection extends Client {
     this.dispatch(handler.request, handler)
   }
 
+  isOver(): boolean {
+    return false
+  }
+
   begin(): void {}
 
   headCame(): void {}
