@@ -2,14 +2,20 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { AppendTimes } from '../../../src/waiting/append-times.ts'
 
+/** Adds records from `start` on, with these gaps between their times. `known`: their times. */
+function timesOf(start: number, gapsMs: readonly number[]) {
+  const times = new AppendTimes()
+  let atMs = 1_000_000
+  const known = gapsMs.map((gapMs) => (atMs += gapMs))
+  for (const [index, one] of known.entries()) times.add(start + index, one)
+  return { times, known }
+}
+
 test('a time is known to the second, and later times are never given for earlier records', () => {
   const gaps = fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 1, maxLength: 200 })
   fc.assert(
     fc.property(fc.nat(1_000), gaps, (start, all) => {
-      const times = new AppendTimes()
-      let atMs = 1_000_000
-      const known = all.map((gapMs) => (atMs += gapMs))
-      for (const [index, one] of known.entries()) times.add(start + index, one)
+      const { times, known } = timesOf(start, all)
       for (const [index, one] of known.entries()) {
         const said = times.at(start + index) ?? Number.NaN
         expect(said).toBeLessThanOrEqual(one)
@@ -53,10 +59,7 @@ test('between two known times, it is known about when a record was appended', ()
   const gaps = fc.array(fc.integer({ min: 100, max: 300 }), { minLength: 20, maxLength: 200 })
   fc.assert(
     fc.property(fc.nat(1_000), gaps, (start, all) => {
-      const times = new AppendTimes()
-      let atMs = 1_000_000
-      const known = all.map((gapMs) => (atMs += gapMs))
-      for (const [index, one] of known.entries()) times.add(start + index, one)
+      const { times, known } = timesOf(start, all)
       const about = known.map((_, index) => times.about(start + index))
       expect(about).toEqual(about.toSorted((a, b) => a - b))
       for (const [index, one] of known.entries())
