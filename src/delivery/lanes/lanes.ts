@@ -155,11 +155,11 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   finished(delivery: D): void {
     const lane = this.#startedFrom(delivery)
-    this.#slots.note(lane, this.#clock.nowMs - delivery.startedAtMs)
+    const isQuick = this.#slots.note(lane, this.#clock.nowMs - delivery.startedAtMs)
     // What is learned from each answer changes the limits. If they don't hold up the lane, a higher limit is
     // of no use to it, and a lower one may come some answers later.
     if (this.#isAtLimit(lane) || ++lane.sinceRenewed >= answersBetween) this.#renewLimits(lane)
-    this.#giveBack(lane)
+    this.#giveBack(lane, isQuick)
   }
 
   sentNothing(delivery: D): void {
@@ -224,6 +224,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     let lane = this.#lanes.get(delivery.laneKey)
     if (lane === undefined) {
       lane = new Lane(delivery.laneKey, delivery.laneCap)
+      this.#slots.made(lane)
       this.#lanes.set(lane.key, lane)
     }
     lane.cap = delivery.laneCap
@@ -334,8 +335,17 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     // `start` may finish a delivery at once, and this method is then called again from within the loop below.
     if (this.#isPumping) return
     this.#isPumping = true
-    for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
+    do {
+      for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
+    } while (this.#line.length === 0 && this.#goOnWithSlow())
     this.#isPumping = false
+  }
+
+  /** Lets a slow lane go on that waits for others, if there is a request for it. */
+  #goOnWithSlow(): boolean {
+    const slow = this.#slots.unblockSlow()
+    if (slow !== undefined) this.#joinLine(slow)
+    return slow !== undefined
   }
 
   #nextLane(): Lane<D> | undefined {
@@ -441,14 +451,17 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     else void turn.then(goOn)
   }
 
-  #giveBack(lane: Lane<D>): void {
+  /**
+   * Frees a place of a lane. `isQuick`: the lane goes on before slow ones that wait. So one that is slow by its
+   * average, and has become fast, has soon shown this.
+   */
+  #giveBack(lane: Lane<D>, isQuick = false): void {
     this.#slots.giveBack(lane)
     // `lane` itself may be able to start even if no other lane can, because it now holds one request less.
     if (lane.place === 'blocked') lane.place = 'nowhere'
     const other = this.#slots.unblock()
     if (other !== undefined) this.#joinLine(other)
-    const slow = this.#slots.unblockSlow()
-    if (slow !== undefined) this.#joinLine(slow)
+    if (!isQuick) this.#goOnWithSlow()
     this.#joinLine(lane)
     this.#pump()
   }
@@ -459,8 +472,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
       // While the bucket isn't full, the lane is kept, because its latest attempts still count for the rate
       // limit. A new lane would start with a full bucket.
       if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) continue
-      if (lane.isLeft) this.#lanes.delete(lane.key)
-      else lane.isLeft = true
+      if (!lane.isLeft) lane.isLeft = true
+      else if (this.#lanes.delete(lane.key)) this.#slots.dropped(lane)
     }
   }
 
