@@ -42,22 +42,24 @@ const scarce = 1 / 4
 const soonMs = 250
 /** How many of each class are pulled in one look to be given up. Younger ones among them go back. */
 const fewGivenUp = 2
+/** In this order, the classes get what is left of the room. */
+const byUrgency: readonly QueueClass[] = ['front', 'fresh', 'retry', 'backfill']
 /**
- * The part of a lane's room that a class of its queue gets, if the others want theirs too. It follows the
- * turns that the classes have in a lane (`lane-queue.ts`).
+ * The parts of a lane's room for the classes of its queue, if the others want theirs too. They follow the
+ * turns of the classes in a lane (`lane-queue.ts`). New messages in `front` are older than those in `fresh`.
  */
-const parts: readonly (readonly [queueClass: QueueClass, part: number])[] = [
-  ['front', 0.7],
-  ['fresh', 0.7],
-  ['retry', 0.2],
-  ['backfill', 0.1],
-]
+const parts = { new: 0.7, withRetries: 0.9 }
+/** Multiples of it have fractions that are spread evenly, also if one takes only every tenth of them. */
+const golden = (Math.sqrt(5) - 1) / 2
 
 /** Pulls deliveries from the queues in Kafka into their lanes, when the lanes have room. */
 export class Refill {
   readonly #options: RefillOptions
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
+  /** The destination with which the next look begins, because the last one had no room for it. */
+  #next: string | undefined
+  #pulls = 0
 
   constructor(options: RefillOptions) {
     this.#options = options
@@ -71,25 +73,38 @@ export class Refill {
 
   /** Pulls as many deliveries of a destination as its lane has room for. */
   refill(destinationId: string): void {
+    this.#refill(destinationId)
+  }
+
+  /** Returns false if a destination that may start something gets nothing, because there is no room. */
+  #refill(destinationId: string): boolean {
     const { queue, lanes, isDraining } = this.#options
-    if (this.#isStopped || isDraining()) return
+    if (this.#isStopped || isDraining()) return true
     const lacking = this.#lacksLogin(destinationId)
     if (lacking !== undefined) {
       if (this.#hasWaitedForLogin(destinationId, lacking))
-        for (const [queueClass] of parts) queue.pull(destinationId, queueClass, fewGivenUp)
-      return
+        for (const queueClass of byUrgency) queue.pull(destinationId, queueClass, fewGivenUp)
+      return true
     }
     const room = this.#roomOf(destinationId)
-    let left = room
-    for (const [queueClass, part] of parts) {
-      if (left <= 0) break
-      left -= queue.pull(destinationId, queueClass, Math.min(left, Math.ceil(room * part)))
-    }
-    for (const [queueClass] of parts) {
-      if (left <= 0) break
-      left -= queue.pull(destinationId, queueClass, left)
-    }
+    if (room !== undefined && room > 0) this.#pull(destinationId, room)
     lanes.setFed(destinationId, queue.countOf(destinationId) > 0)
+    return room !== undefined
+  }
+
+  #pull(destinationId: string, room: number): void {
+    const { queue } = this.#options
+    const pull = (queueClass: QueueClass, most: number): number =>
+      most <= 0 ? 0 : queue.pull(destinationId, queueClass, most)
+    // A lane with a low rate has room for one delivery at a time. So what is rounded differs from pull to pull.
+    const offset = (this.#pulls++ * golden) % 1
+    const fresh = Math.floor(room * parts.new + offset)
+    const retries = Math.floor(room * parts.withRetries + offset) - fresh
+    const older = pull('front', fresh)
+    let left = room - older - pull('fresh', fresh - older)
+    left -= pull('retry', retries)
+    left -= pull('backfill', room - fresh - retries)
+    for (const queueClass of byUrgency) left -= pull(queueClass, left)
   }
 
   /** Returns the endpoint of a destination of which no hook can be logged in to. Asks for a token in time. */
@@ -119,29 +134,35 @@ export class Refill {
 
   async #look(): Promise<void> {
     let [sinceMs, tookMs] = [performance.now(), 0]
-    for (const destinationId of this.#options.queue.waiting()) {
+    const ids = [...this.#options.queue.waiting()]
+    // Otherwise the first ones would have all the room, look after look.
+    const first = this.#next === undefined ? 0 : Math.max(0, ids.indexOf(this.#next))
+    this.#next = undefined
+    for (const destinationId of [...ids.slice(first), ...ids.slice(0, first)]) {
       const pieceMs = performance.now() - sinceMs
       if (pieceMs >= mostPieceMs) {
         tookMs += pieceMs
         await nextTurn()
         sinceMs = performance.now()
       }
-      this.refill(destinationId)
+      if (!this.#refill(destinationId)) this.#next ??= destinationId
     }
     tookMs += performance.now() - sinceMs
     if (!this.#isStopped) this.#lookIn(Math.max(lookMs, tookMs / mostOfTime))
   }
 
-  #roomOf(destinationId: string): number {
+  /** Returns how many deliveries may be pulled. `undefined`: there is no room for a lane that wants some. */
+  #roomOf(destinationId: string): number | undefined {
     const { catalog, account, lanes, queue } = this.#options
     const destination = catalog().destinations.get(destinationId)
     const held = lanes.queuedIn(destinationId) + queue.wantedOf(destinationId)
     // What was pulled takes its room once it is read, and a hundred thousand destinations may resume at once.
     const free = account.freePulled - queue.wanted
     const few = scarce * account.maxPulled
-    const isOver = free <= -pulledOver * account.maxPulled
-    if (free <= few && (held > 0 || isOver || !lanes.mayStartWithin(destinationId, soonMs))) return 0
-    const room = Math.max(0, this.#mostReady(destination, free) - held)
+    const mostReady = this.#mostReady(destination, free)
+    if (free <= few && (held > 0 || mostReady === 0 || !lanes.mayStartWithin(destinationId, soonMs))) return 0
+    if (free <= -pulledOver * account.maxPulled) return undefined
+    const room = Math.max(0, mostReady - held)
     if (free > few) return room
     return Math.min(room, free > 0 ? (destination?.batch?.maxMessages ?? 1) : 1)
   }

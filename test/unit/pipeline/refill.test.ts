@@ -6,12 +6,15 @@ import { Logins } from '../../../src/delivery/login/logins.ts'
 import type { Exchange } from '../../../src/delivery/send/sender.ts'
 import { BufferAccount } from '../../../src/pipeline/buffer-account.ts'
 import { Refill } from '../../../src/pipeline/refill.ts'
+import { until } from '../../support/until.ts'
 import { type Destination, destinationOf } from './stage.ts'
 
 const breaker = { failureShare: 1, minResults: 10, windowMs: 10_000, openMs: 0, maxOpenMs: 0 }
 let refill: Refill | undefined
 
 afterEach(() => refill?.stop())
+
+type Options = ConstructorParameters<typeof Refill>[0]
 
 type Refilled = {
   readonly state?: Destination['state']
@@ -100,6 +103,108 @@ test('when room is scarce, it goes to those that may start soon', () => {
 
 test('a destination that is alone gets twice the messages that it may have in flight', () => {
   expect(refillMany(1, 1_000, 10_000)).toEqual([128])
+})
+
+/** A refill of destinations, of which only the queues have to be said. */
+function openRefill(
+  queue: Options['queue'],
+  ids: readonly string[],
+  account: Options['account'],
+  limitsOf: Options['limitsOf'] = () => undefined,
+) {
+  const catalog = { destinations: new Map(ids.map((id) => [id, destinationOf(id, { maxInFlight: 64 })])) }
+  refill = new Refill({
+    account,
+    catalog: () => catalog,
+    endpoints: createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false }),
+    whileAutoPaused: 'wait',
+    now: Date.now,
+    lanes: { queuedIn: () => 0, setFed: () => undefined, mayStartWithin: () => true },
+    limitsOf,
+    queue,
+    isDraining: () => false,
+  })
+  return refill
+}
+
+test('what has no room in a look is among the first in the next one, so no destination is left out', async () => {
+  const ids = Array.from({ length: 500 }, (_, index) => `d${index}`)
+  const pulled = new Map<string, number>()
+  const held = new Map<string, number>()
+  const sumOf = (): number => sum([...held.values()])
+  const queue = {
+    get wanted() {
+      return sumOf()
+    },
+    wantedOf: (id: string) => held.get(id) ?? 0,
+    oldestOf: () => undefined,
+    countOf: () => 1_000,
+    waiting() {
+      // Until the next look, all that was pulled is sent.
+      held.clear()
+      return ids
+    },
+    pull(id: string, queueClass: string, most: number) {
+      if (queueClass !== 'fresh') return 0
+      held.set(id, (held.get(id) ?? 0) + most)
+      pulled.set(id, (pulled.get(id) ?? 0) + most)
+      return most
+    },
+  }
+  openRefill(queue, ids, { freePulled: 100, maxPulled: 100 })
+  await until('each destination has got some', () => pulled.size === ids.length)
+  expect(pulled.get('d0')).toBeLessThan(100)
+})
+
+/** Pulls again and again with room for `room` deliveries, from queues with so many of each class. */
+function pullFrom(left: Record<string, number>, room: number, times: number) {
+  const order: string[] = []
+  const queue = {
+    wanted: 0,
+    wantedOf: () => 0,
+    oldestOf: () => undefined,
+    countOf: () => 1,
+    waiting: () => [],
+    pull(_id: string, queueClass: string, most: number) {
+      const count = Math.min(most, left[queueClass] ?? 0)
+      left[queueClass] = (left[queueClass] ?? 0) - count
+      order.push(...Array.from({ length: count }, () => queueClass))
+      return count
+    },
+  }
+  const rate = { perSecond: room / 2, burst: 1 }
+  const opened = openRefill(queue, ['a'], { freePulled: 1_000, maxPulled: 1_000 }, () => ({
+    cap: 64,
+    rate,
+  }))
+  for (let count = 0; count < times; count++) opened.refill('a')
+  return order
+}
+
+describe('the classes of a queue', () => {
+  test.for([1, 2, 3, 8, 20])('have their turns, however little room there is: %s', (room) => {
+    const order = pullFrom({ fresh: 1e6, retry: 1e6, backfill: 1e6 }, room, 1_000)
+    expect(order).toHaveLength(1_000 * room)
+    const partOf = (queueClass: string): number =>
+      order.filter((one) => one === queueClass).length / order.length
+    expect([partOf('fresh'), partOf('retry'), partOf('backfill')].map((part) => part.toFixed(2))).toEqual([
+      '0.70',
+      '0.20',
+      '0.10',
+    ])
+  })
+
+  test('none of the newer messages overtakes the older ones', () => {
+    const order = pullFrom({ front: 100, fresh: 1_000, retry: 1_000 }, 10, 50)
+    expect(order.lastIndexOf('front')).toBeLessThan(order.indexOf('fresh'))
+  })
+
+  test('leave what they do not want to the others', () => {
+    expect(pullFrom({ fresh: 0, retry: 3, backfill: 100 }, 10, 1).toSorted()).toEqual([
+      ...Array.from({ length: 7 }, () => 'backfill'),
+      ...Array.from({ length: 3 }, () => 'retry'),
+    ])
+  })
 })
 
 describe('while the login of a destination fails', () => {
