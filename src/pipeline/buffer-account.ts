@@ -15,10 +15,11 @@ export type BufferAccountOptions = {
 type Holding = { records: number; bytes: number }
 
 /**
- * The held records of one unit. `inside`: the records in the buffer. `detached`: the records that wait only
- * for failing hooks, and no longer take room in the buffer.
+ * The held records of one unit. `inside`: the records in the buffer. `pulled`: those of them that were pulled
+ * from queues in Kafka. `detached`: the records that wait only for failing hooks, and no longer take room in
+ * the buffer.
  */
-type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
+type UnitHolding = { readonly inside: Holding; readonly pulled: Holding; readonly detached: Holding }
 
 /**
  * Up to this fraction of a limit, records of stopped units don't count against the limit, because the other
@@ -42,11 +43,11 @@ export const pulledOver = 1 / 4
  */
 export class BufferAccount {
   readonly #options: BufferAccountOptions
-  readonly #inside: Holding = { records: 0, bytes: 0 }
+  readonly #inside = nothing()
   /** The records in the buffer that were pulled from queues in Kafka. */
-  readonly #pulled: Holding = { records: 0, bytes: 0 }
+  readonly #pulled = nothing()
   /** The records that wait only for failing hooks. They take no room of the buffer. */
-  readonly #detached: Holding = { records: 0, bytes: 0 }
+  readonly #detached = nothing()
   readonly #units: UnitHolding[] = []
   /** `#stopped`: the stopped units. `#aside`: the records that all stopped units hold together. */
   readonly #stopped = new Set<number>()
@@ -105,7 +106,7 @@ export class BufferAccount {
   /** The number of records that may still be pulled. It is never more than what fits into the buffer. */
   get freePulled(): number {
     const { buffer } = this.#options
-    const { records, bytes } = this.#pulled
+    const { records, bytes } = this.#countedPulled
     const fill = Math.max(records / buffer.records, bytes / buffer.bytes) / pulledShare
     return Math.min(Math.floor((1 - fill) * this.maxPulled), this.freeRecords)
   }
@@ -164,8 +165,9 @@ export class BufferAccount {
     if (isStopped) this.#stopped.add(unit)
     else this.#stopped.delete(unit)
     const sign = isStopped ? 1 : -1
-    const { inside, detached } = this.#unitOf(unit)
+    const { inside, pulled, detached } = this.#unitOf(unit)
     add(this.#aside.inside, sign * inside.records, sign * inside.bytes)
+    add(this.#aside.pulled, sign * pulled.records, sign * pulled.bytes)
     add(this.#aside.detached, sign * detached.records, sign * detached.bytes)
     this.#reportPressure()
   }
@@ -219,10 +221,15 @@ export class BufferAccount {
   #count(pending: PendingRecord, where: 'inside' | 'detached', sign: 1 | -1): void {
     const { partition } = pending.record
     const bytes = sign * pending.bytes
+    const isPulled = pending.isPulled && where === 'inside'
     add(where === 'inside' ? this.#inside : this.#detached, sign, bytes)
-    if (pending.isPulled && where === 'inside') add(this.#pulled, sign, bytes)
-    add(this.#unitOf(partition)[where], sign, bytes)
-    if (this.#stopped.has(partition)) add(this.#aside[where], sign, bytes)
+    if (isPulled) add(this.#pulled, sign, bytes)
+    const unit = this.#unitOf(partition)
+    add(unit[where], sign, bytes)
+    if (isPulled) add(unit.pulled, sign, bytes)
+    if (!this.#stopped.has(partition)) return
+    add(this.#aside[where], sign, bytes)
+    if (isPulled) add(this.#aside.pulled, sign, bytes)
   }
 
   #giveBack(pending: PendingRecord, where: 'inside' | 'detached'): void {
@@ -238,13 +245,23 @@ export class BufferAccount {
     return Math.max(records / buffer.records, bytes / buffer.bytes)
   }
 
+  /** What was pulled, as far as it counts. See `counted`. */
+  get #countedPulled(): Holding {
+    const { buffer } = this.#options
+    const { pulled } = this.#aside
+    return {
+      records: counted(this.#pulled.records, pulled.records, buffer.records),
+      bytes: counted(this.#pulled.bytes, pulled.bytes, buffer.bytes),
+    }
+  }
+
   /**
    * Returns true if new messages, as those that aren't pulled are called here, leave half of their room free.
    * What was pulled has to be left out: while queues last, it is always there.
    */
   #isHalfFree(): boolean {
     const { buffer } = this.#options
-    const { records, bytes } = this.#pulled
+    const { records, bytes } = this.#countedPulled
     return (
       counted(this.#inside.records, this.#aside.inside.records, buffer.records) <=
         halfFree(buffer.records, records) &&
@@ -270,7 +287,11 @@ function halfFree(limit: number, pulled: number): number {
 }
 
 function emptyUnit(): UnitHolding {
-  return { inside: { records: 0, bytes: 0 }, detached: { records: 0, bytes: 0 } }
+  return { inside: nothing(), pulled: nothing(), detached: nothing() }
+}
+
+function nothing(): Holding {
+  return { records: 0, bytes: 0 }
 }
 
 function add(to: Holding, records: number, bytes: number): void {

@@ -96,7 +96,8 @@ export class Refill {
     const { queue } = this.#options
     const pull = (queueClass: QueueClass, most: number): number =>
       most <= 0 ? 0 : queue.pull(destinationId, queueClass, most)
-    // A lane with a low rate has room for one delivery at a time. So what is rounded differs from pull to pull.
+    // A lane with a low rate has room for one delivery at a time. So what is rounded differs from pull to
+    // pull.
     const offset = (this.#pulls++ * golden) % 1
     const fresh = Math.floor(room * parts.new + offset)
     const retries = Math.floor(room * parts.withRetries + offset) - fresh

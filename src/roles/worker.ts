@@ -386,6 +386,7 @@ function tellPipeline(
   stalls.onChange((isStalled) => pipeline.setStalled(isStalled))
   failingUnits.onChange((unit, isStopped) => {
     pipeline.setUnitStopped(unit, isStopped)
+    waiting.setUnitStopped(unit, isStopped)
     for (const { topic } of subscriptions) group.setPartitionFull(topic, unit, isStopped, 'produce')
   })
   const waitingFor = (id: string): number =>

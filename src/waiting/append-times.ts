@@ -33,11 +33,23 @@ export class AppendTimes {
     }
     this.#end = offset + 1
     this.#endMs = atMs
+    if (isAhead(this.#times.at(-1))) this.#correct(offset, atMs)
     const last = this.#times.at(-1)
     if (last !== undefined && atMs - last < this.#stepMs) return
     this.#offsets.push(offset)
     this.#times.push(atMs)
     if (this.#offsets.length > most) this.#thin()
+  }
+
+  /** Forgets times that lie ahead, because a clock did. No record was appended later than one behind it. */
+  #correct(offset: number, atMs: number): void {
+    let from = offset
+    while (isAhead(this.#times.at(-1))) {
+      this.#times.pop()
+      from = this.#offsets.pop() ?? from
+    }
+    this.#offsets.push(from)
+    this.#times.push(Math.max(atMs, this.#times.at(-1) ?? atMs))
   }
 
   /** Passes over offsets at the end of the log that have no record to deliver. */
@@ -58,9 +70,14 @@ export class AppendTimes {
 
   /**
    * Returns about when a record was appended, in epoch milliseconds, to compare it with records of other
-   * logs. 0: it isn't known at all. The times between two known ones rise evenly.
+   * logs. 0: it isn't known at all, or a clock was ahead. The times between two known ones rise evenly.
    */
   about(offset: number): number {
+    const atMs = this.#aboutKnown(offset)
+    return isAhead(atMs) ? 0 : atMs
+  }
+
+  #aboutKnown(offset: number): number {
     const place = this.#placeOf(offset)
     if (place < 0) return this.#aboutEarlier(offset)
     const next = {
@@ -150,6 +167,11 @@ export class AppendTimes {
 }
 
 type Appended = { readonly offset: number; readonly atMs: number }
+
+/** Returns true for a time in the future. It says nothing of the age of a record. */
+function isAhead(atMs: number | undefined): boolean {
+  return atMs !== undefined && atMs > Date.now() + firstStepMs
+}
 
 function between(before: Appended, after: Appended, offset: number): number {
   if (after.offset <= before.offset || after.offset === Infinity) return before.atMs

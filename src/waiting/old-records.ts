@@ -1,11 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { HeldRecord } from '../message/held-record.ts'
 import type { WholeRecord } from '../message/records.ts'
 import type { UnitQueueOptions } from './queue-options.ts'
 import type { UnitIndex } from './unit-index.ts'
+import { roomLookMs } from './wanted.ts'
 
 type OldRecordsOptions = Pick<
   UnitQueueOptions,
-  'unit' | 'topic' | 'reader' | 'maxAgeMs' | 'expire' | 'owners' | 'partition' | 'onLost' | 'log'
+  'unit' | 'topic' | 'reader' | 'maxAgeMs' | 'expire' | 'hasRoom' | 'owners' | 'partition' | 'onLost' | 'log'
 > & {
   /** Returns false while no record may be taken out of the queue. */
   readonly mayTake: () => boolean
@@ -21,24 +23,39 @@ const everyMs = 10 * 60_000
 export class OldRecords {
   readonly #options: OldRecordsOptions
   #lookedAtMs = -Infinity
+  #isExpiring = false
 
   constructor(options: OldRecordsOptions) {
     this.#options = options
   }
 
-  /** Takes out the records that have waited for too long, if it is time to look for them. */
+  /**
+   * Takes out the records that have waited for too long, if it is time to look for them. A million of them
+   * may be due together, so each waits for room.
+   */
   async expire(index: UnitIndex): Promise<void> {
-    const { unit, topic, reader, maxAgeMs, expire, owners, partition, mayTake, held, signal } = this.#options
+    const { unit, mayTake, signal, log } = this.#options
     const nowMs = performance.now()
-    if (nowMs - this.#lookedAtMs < everyMs || !mayTake()) return
+    if (this.#isExpiring || nowMs - this.#lookedAtMs < everyMs || !mayTake()) return
+    this.#isExpiring = true
+    try {
+      await this.#takeOut(index)
+      this.#lookedAtMs = nowMs
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error, unit }, 'the oldest messages of a queue can not be read')
+    } finally {
+      this.#isExpiring = false
+    }
+  }
+
+  async #takeOut(index: UnitIndex): Promise<void> {
+    const { unit, topic, reader, maxAgeMs, expire, owners, partition, mayTake, held, signal } = this.#options
     const latestMs = Date.now() - maxAgeMs()
     for (let from = index.head; from < index.end && mayTake();) {
       const { records, next } = await reader.piece({ topic, partition: unit, signal, from, to: index.end })
       for (const record of records) {
-        if (record.timestampMs > latestMs || !mayTake()) {
-          this.#lookedAtMs = nowMs
-          return
-        }
+        while (!this.#hasRoom() && mayTake()) await delay(roomLookMs, undefined, { signal })
+        if (record.timestampMs > latestMs || !mayTake()) return
         const code = index.takeAt(record.offset)
         if (code < 0) continue
         partition.lend()
@@ -46,7 +63,10 @@ export class OldRecords {
       }
       from = Math.max(next, from + 1)
     }
-    this.#lookedAtMs = nowMs
+  }
+
+  #hasRoom(): boolean {
+    return this.#options.hasRoom?.() !== false
   }
 
   /** Forgets the records that Kafka has deleted, those before `start`. */

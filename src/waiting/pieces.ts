@@ -6,8 +6,9 @@ export type Piece = LogPiece & {
   readonly from: number
   readonly unit: number
   readonly bytes: number
-  /** The number of its records that were delivered from it. */
-  used: number
+  /** In how many parts of `partBytes` it has come, and those of which records were delivered. */
+  readonly parts: number
+  readonly used: Set<number>
 }
 
 /**
@@ -19,11 +20,13 @@ const fetchBytes = { most: 512 * 1024, least: 32 * 1024 }
 /** The estimated memory of the objects for a record, and for one of its headers with its bytes. */
 const recordBytes = 256
 const headerBytes = 192
+/** A part of a fetch, in bytes. Less isn't worth a fetch of its own. */
+const partBytes = 16 * 1024
 /**
- * If a smaller part of a piece was used than the first, the fetches become smaller; if more than the second,
- * larger.
+ * If no more of the parts of a piece were used than the first, the fetches become smaller; if more than the
+ * second, larger. Of a part that was used, one record counts as much as all: a smaller fetch brings it too.
  */
-const usedPart = { few: 1 / 8, many: 1 / 2 }
+const usedParts = { few: 1 / 4, many: 1 / 2 }
 
 /**
  * The pieces of `waiting` that were fetched last. The records of one destination lie between those of others,
@@ -73,7 +76,8 @@ export class Pieces {
   add(unit: number, asked: number, { records, next }: LogPiece): Piece {
     const from = Math.min(asked, records[0]?.offset ?? asked)
     const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
-    const piece: Piece = { unit, from, records, next, bytes, used: 0 }
+    const parts = Math.min(this.#fetchBytes / partBytes, Math.ceil(bytes / partBytes), records.length)
+    const piece: Piece = { unit, from, records, next, bytes, parts, used: new Set() }
     this.#pieces.add(piece)
     this.#ofUnit(unit).add(piece)
     this.#bytes += bytes
@@ -94,15 +98,18 @@ export class Pieces {
     }
   }
 
+  /** Drops all pieces of a unit. That its owner has changed says nothing about its pieces. */
   dropAll(unit: number): void {
-    this.dropBefore(unit, Infinity)
+    for (const piece of this.#ofUnits.get(unit) ?? []) this.#drop(piece)
+    this.#ofUnits.delete(unit)
   }
 
   /** Learns from a piece that is dropped how many bytes a fetch should bring. */
-  #learnFrom({ records, used }: Piece): void {
-    const part = used / Math.max(1, records.length)
-    if (part > usedPart.many) this.#fetchBytes = Math.min(fetchBytes.most, this.#fetchBytes * 2)
-    else if (part < usedPart.few) this.#fetchBytes = Math.max(fetchBytes.least, this.#fetchBytes / 2)
+  #learnFrom({ records, parts, used }: Piece): void {
+    if (records.length === 0) return
+    const part = used.size / parts
+    if (part > usedParts.many) this.#fetchBytes = Math.min(fetchBytes.most, this.#fetchBytes * 2)
+    else if (part <= usedParts.few) this.#fetchBytes = Math.max(fetchBytes.least, this.#fetchBytes / 2)
   }
 
   #ofUnit(unit: number): Set<Piece> {
@@ -124,13 +131,16 @@ function bytesOf({ key, value, headers }: WholeRecord): number {
   return (key?.length ?? 0) + (value?.length ?? 0) + recordBytes + count * headerBytes
 }
 
-/** Returns the record at an offset. `records` are in the order of their offsets. */
-export function recordAt(records: readonly WholeRecord[], offset: number): WholeRecord | undefined {
+/** Returns the record of a piece at an offset, which is delivered from it. */
+export function take({ records, parts, used }: Piece, offset: number): WholeRecord | undefined {
   let [low, high] = [0, records.length]
   while (low < high) {
     const middle = (low + high) >> 1
     if ((records[middle]?.offset ?? Infinity) < offset) low = middle + 1
     else high = middle
   }
-  return records[low]?.offset === offset ? records[low] : undefined
+  const record = records[low]
+  if (record?.offset !== offset) return undefined
+  used.add(Math.floor((low * parts) / records.length))
+  return record
 }

@@ -105,6 +105,8 @@ export class WaitingQueues {
   readonly #units = new Map<number, UnitQueue>()
   /** The destinations that were given up a short while ago, with the time of the order. */
   readonly #drops = new Map<string, number>()
+  /** The units of which nothing may be delivered at present. */
+  readonly #stopped = new Set<number>()
   readonly #timer: NodeJS.Timeout
   #isLooking = false
   #isClosedTold = false
@@ -205,6 +207,18 @@ export class WaitingQueues {
     for (const queueClass of queueClasses) {
       const code = this.#owners.knownCodeOf(destinationId, queueClass)
       if (code !== undefined) queue.drop(code, untilMs)
+    }
+  }
+
+  /**
+   * Stops a unit, or resumes it: no outcome of its deliveries can be written. Its messages would only take
+   * the room of other units.
+   */
+  setUnitStopped(unit: number, isStopped: boolean): void {
+    if (!isStopped) this.#stopped.delete(unit)
+    else if (!this.#stopped.has(unit)) {
+      this.#stopped.add(unit)
+      this.#units.get(unit)?.leaveWanted()
     }
   }
 
@@ -396,7 +410,9 @@ export class WaitingQueues {
   pull(destinationId: string, queueClass: QueueClass, most: number): number {
     const code = this.#owners.knownCodeOf(destinationId, queueClass)
     if (code === undefined || most <= 0) return 0
-    const having = [...this.#units.values()].filter((queue) => queue.mayPull && queue.untakenOf(code) > 0)
+    const having: UnitQueue[] = []
+    for (const [unit, queue] of this.#units)
+      if (!this.#stopped.has(unit) && queue.mayPull && queue.untakenOf(code) > 0) having.push(queue)
     if (having.length < 2) return having[0]?.pull(code, most) ?? 0
     const heads = having.map((queue) => ({ queue, atMs: queue.aboutOldestOf(code) }))
     let left = most

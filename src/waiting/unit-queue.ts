@@ -292,6 +292,11 @@ export class UnitQueue {
     this.#dropOn()
   }
 
+  /** Leaves in the queue what was taken, and isn't read yet. */
+  leaveWanted(): void {
+    this.#wanted.returnAll()
+  }
+
   #dropOn(): void {
     const want = (offset: number, code: number): void => this.#want(offset, code)
     if (this.#drops.takeSome(this.#index, () => this.mayTake, want)) void this.#wanted.read()
@@ -333,9 +338,10 @@ export class UnitQueue {
     const { end } = this.#index
     const fence = this.#fences.ahead(this.#options.partition.isBegun)
     if (this.#marks === undefined) return () => Promise.resolve()
-    return (found) => {
+    return async (found) => {
       if (found.topicId === this.#topicId) fence(found.range.end)
-      return this.#options.partition.isLost ? this.#lookLast(found) : this.#look(found, end)
+      if (this.#options.partition.isLost) await this.#lookLast(found)
+      else this.#look(found, end)
     }
   }
 
@@ -522,24 +528,18 @@ export class UnitQueue {
     return isVoid
   }
 
-  async #look({ topicId, range: { start, end } }: FoundLog, knownEnd: number): Promise<void> {
-    const { unit, log } = this.#options
-    const { signal } = this.#stopping
-    try {
-      if (signal.aborted || !this.#unacknowledged.isEmpty || this.#reading !== undefined) return
-      if (topicId !== this.#topicId || end < knownEnd) {
-        const reason = topicId === this.#topicId ? 'shorter' : 'recreated'
-        const at = reason === 'shorter' ? end : start
-        this.#options.partition.isOtherLog({ at, from: this.#index.end, reason })
-        return
-      }
-      this.#old.forget(this.#index, start)
-      await this.#old.expire(this.#index)
-      this.#knownEnd = Math.max(this.#knownEnd, end)
-      this.#readOn()
-    } catch (error) {
-      if (!signal.aborted) log.warn({ err: error, unit }, 'the oldest messages of a queue can not be read')
+  #look({ topicId, range: { start, end } }: FoundLog, knownEnd: number): void {
+    if (this.#stopping.signal.aborted || !this.#unacknowledged.isEmpty || this.#reading !== undefined) return
+    if (topicId !== this.#topicId || end < knownEnd) {
+      const reason = topicId === this.#topicId ? 'shorter' : 'recreated'
+      const at = reason === 'shorter' ? end : start
+      this.#options.partition.isOtherLog({ at, from: this.#index.end, reason })
+      return
     }
+    this.#old.forget(this.#index, start)
+    void this.#old.expire(this.#index)
+    this.#knownEnd = Math.max(this.#knownEnd, end)
+    this.#readOn()
   }
 
   #hand(offset: number, code: number, found: WholeRecord | undefined): void {

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { WholeRecord } from '../message/records.ts'
 import { Counts } from './counts.ts'
 import { againAfterMs } from './look.ts'
-import { type Piece, recordAt } from './pieces.ts'
+import { type Piece, take } from './pieces.ts'
 import type { UnitQueueOptions } from './queue-options.ts'
 
 /** A log whose reading has taken longer than this, in milliseconds, counts as stuck. */
 const stuckMs = 2_000
 
 /** While there is no room for what was read, this time passes between two looks, in milliseconds. */
-const roomLookMs = 25
+export const roomLookMs = 25
 
 type WantedOptions = Pick<
   UnitQueueOptions,
@@ -35,6 +35,8 @@ export class Wanted {
   readonly #codes = new Map<number, number>()
   readonly #counts = new Counts()
   #isReading = false
+  /** The destinations for which something was fetched in this round. */
+  readonly #served = new Set<string>()
   /** Since when a fetch is under way, or fails. */
   #unreadSinceMs: number | undefined
 
@@ -96,26 +98,26 @@ export class Wanted {
       }
     }
     if (!mayTake()) this.returnAll()
+    this.#served.clear()
     this.#isReading = false
   }
 
   /**
    * Hands on what is in memory: in `fetched`, or in a piece that is kept, while there is room for it. No
-   * record overtakes one of its destination. Returns the first offset that has to be fetched.
+   * record overtakes one of its destination. Returns the offset that has to be fetched next.
    */
   async #handOn(fetched: Piece | undefined): Promise<number | undefined> {
     const { unit, pieces, handing, owners } = this.#options
-    const incomplete = new Set<string>()
-    let missing = Infinity
+    /** The first offset of each destination that isn't in memory. */
+    const missing = new Map<string, number>()
     let piece = fetched
     for (const [offset, code] of this.#inOrder()) {
       const destinationId = owners.destinationOf(code)
-      if (incomplete.has(destinationId)) continue
+      if (missing.has(destinationId)) continue
       if (piece === undefined || !covers(piece, offset))
         piece = fetched !== undefined && covers(fetched, offset) ? fetched : pieces.find(unit, offset)
       if (piece === undefined) {
-        incomplete.add(destinationId)
-        missing = Math.min(missing, offset)
+        missing.set(destinationId, offset)
         continue
       }
       const turn = handing.take()
@@ -123,7 +125,22 @@ export class Wanted {
       if (!this.#hasRoom()) return undefined
       this.#hand(offset, piece)
     }
-    return missing === Infinity ? undefined : missing
+    return this.#nextOf(missing)
+  }
+
+  /**
+   * Returns the first of the offsets, and each destination has its turn in a round. If it were always the
+   * first of all, younger messages would wait for as long as more and more is wanted of older ones.
+   */
+  #nextOf(missing: ReadonlyMap<string, number>): number | undefined {
+    const inOrder = [...missing].toSorted(([, a], [, b]) => a - b)
+    const [first] = inOrder
+    if (first === undefined) return undefined
+    let next = inOrder.find(([destinationId]) => !this.#served.has(destinationId))
+    if (next === undefined) this.#served.clear()
+    next ??= first
+    this.#served.add(next[0])
+    return next[1]
   }
 
   #hasRoom(): boolean {
@@ -154,8 +171,7 @@ export class Wanted {
     // It may have been given back meanwhile.
     if (code === undefined) return
     this.#forget(offset)
-    piece.used++
-    this.#options.take(offset, code, recordAt(piece.records, offset))
+    this.#options.take(offset, code, take(piece, offset))
   }
 
   #forget(offset: number): void {

@@ -70,7 +70,9 @@ export class Lane<D extends { readonly bytes: number }> {
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' | 'gathering' = 'nowhere'
   /** The timer that ends the wait of a lane that gathers a batch. Only `Lanes` uses this field. */
   gathering: NodeJS.Timeout | undefined
-  /** True while the lane is in the queue of blocked lanes, or of slow ones. Only `Slots` uses these fields. */
+  /**
+   * True while the lane is in the queue of blocked lanes, or of slow ones. Only `Slots` uses these fields.
+   */
   isInBlocked = false
   isInSlowBlocked = false
   /**

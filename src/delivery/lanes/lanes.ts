@@ -452,8 +452,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Frees a place of a lane. `isQuick`: the lane goes on before slow ones that wait. So one that is slow by its
-   * average, and has become fast, has soon shown this.
+   * Frees a place of a lane. `isQuick`: the lane goes on before slow ones that wait. So one that is slow by
+   * its average, and has become fast, has soon shown this.
    */
   #giveBack(lane: Lane<D>, isQuick = false): void {
     this.#slots.giveBack(lane)

@@ -132,7 +132,9 @@ function isSlow({ tookMs }: { readonly tookMs: number }): boolean {
   return tookMs > slowMs
 }
 
-/** Ends the wait of a lane. Returns false if it doesn't wait, or what it had to start has left it meanwhile. */
+/**
+ * Ends the wait of a lane. Returns false if it doesn't wait, or what it had to start has left it meanwhile.
+ */
 function isToGoOn<D extends { readonly bytes: number }>(lane: Lane<D>): boolean {
   if (lane.place !== 'blocked') return false
   lane.place = 'nowhere'

@@ -95,3 +95,30 @@ test('a log that nobody has appended to since its takeover is known as far as it
     expect(Math.abs(times.about(offset) - offset * 1_000)).toBeLessThan(10_000)
   expect(times.about(5_000)).toBeGreaterThan(2_900_000)
 })
+
+test('times of a clock that was ahead are forgotten once it is right, and until then say nothing', () => {
+  const times = new AppendTimes()
+  const nowMs = Date.now()
+  const dayMs = 86_400_000
+  times.add(0, nowMs - dayMs)
+  for (let offset = 1; offset < 100; offset++) times.add(offset, nowMs + dayMs + offset * 1_000)
+  expect(times.about(50)).toBe(0)
+  expect(times.about(99)).toBe(0)
+  for (let offset = 100; offset < 200; offset++) times.add(offset, nowMs - 100_000 + offset)
+  expect(times.at(0)).toBe(nowMs - dayMs)
+  for (const offset of [50, 100, 199]) {
+    expect(times.at(offset)).toBeGreaterThanOrEqual(nowMs - dayMs)
+    expect(times.about(offset)).toBeGreaterThan(0)
+    expect(times.about(offset)).toBeLessThanOrEqual(nowMs)
+  }
+  expect(times.about(199)).toBeGreaterThan(nowMs - dayMs / 2)
+})
+
+test('a time of the distant past changes nothing of the times that are known', () => {
+  const times = new AppendTimes()
+  const nowMs = Date.now()
+  times.add(0, nowMs - 5_000)
+  times.add(1, 0)
+  times.add(2, nowMs)
+  expect([times.at(0), times.at(1), times.at(2)]).toEqual([nowMs - 5_000, nowMs - 5_000, nowMs])
+})

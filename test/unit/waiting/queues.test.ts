@@ -131,3 +131,26 @@ test('what a killed owner has queued is known until all that is read again is se
   expect(ask('b', 9)).toBe(false)
   expect(ask('a', 5)).toBe(false)
 })
+
+test('nothing is pulled of a unit while no outcome of its deliveries can be written', async () => {
+  const left = leftUnit()
+  const taken: number[] = []
+  const { queues } = open(
+    true,
+    { areAllNew: true },
+    {
+      ...left,
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the queues use no other members
+      reader: { ...left.reader, piece: () => new Promise(() => undefined) } as unknown as Options['reader'],
+      take: ({ offset }) => void taken.push(offset),
+    },
+  )
+  queues.setUnitStopped(0, true)
+  await queues.prepare(0)
+  expect(queues.pull('a', 'fresh', 10)).toBe(0)
+  queues.setUnitStopped(0, false)
+  expect(queues.pull('a', 'fresh', 10)).toBe(1)
+  expect(queues.countOf('a')).toBe(0)
+  queues.setUnitStopped(0, true)
+  expect([queues.wanted, queues.countOf('a'), taken]).toEqual([0, 1, []])
+})
