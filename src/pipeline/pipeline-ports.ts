@@ -75,7 +75,7 @@ export type WaitingQueue = {
     queueClass: QueueClass,
     record: Pick<OutboundRecord, 'key' | 'value' | 'headers'>,
   ): Promise<'acknowledged' | 'refused'>
-  /** The destinations with a delivery to pull. */
+  /** The destinations with a delivery to pull. One may come several times. */
   waiting(): Iterable<string>
   /** The number of a destination's deliveries that can be pulled. */
   countOf(destinationId: string): number

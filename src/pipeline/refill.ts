@@ -26,6 +26,8 @@ const lookMs = 100
 const mostOfTime = 0.05
 /** The longest piece of a look, in milliseconds. Between two pieces, the event loop does what else waits. */
 const mostPieceMs = 3
+/** The clock is read once for so many destinations, if nothing is done for them. */
+const seenAtOnce = 64
 /** The fewest deliveries that a lane may hold ready. */
 const leastReady = 8
 /** A lane with a rate limit holds at most as much ready as it sends in this time, in seconds. */
@@ -135,17 +137,24 @@ export class Refill {
 
   async #look(): Promise<void> {
     let [sinceMs, tookMs] = [performance.now(), 0]
-    const ids = [...this.#options.queue.waiting()]
-    // Otherwise the first ones would have all the room, look after look.
-    const first = this.#next === undefined ? 0 : Math.max(0, ids.indexOf(this.#next))
+    /** Lets the event loop do what else waits, once a piece is over. */
+    const breathe = async (pieceMs: number): Promise<void> => {
+      tookMs += pieceMs
+      await nextTurn()
+      sinceMs = performance.now()
+    }
+    const ids = new Set<string>()
+    let seen = 0
+    for (const destinationId of this.#options.queue.waiting()) {
+      const pieceMs = ++seen % seenAtOnce === 0 ? performance.now() - sinceMs : 0
+      if (pieceMs >= mostPieceMs) await breathe(pieceMs)
+      ids.add(destinationId)
+    }
+    const first = this.#next
     this.#next = undefined
-    for (const destinationId of [...ids.slice(first), ...ids.slice(0, first)]) {
+    for (const destinationId of fromOn([...ids], first)) {
       const pieceMs = performance.now() - sinceMs
-      if (pieceMs >= mostPieceMs) {
-        tookMs += pieceMs
-        await nextTurn()
-        sinceMs = performance.now()
-      }
+      if (pieceMs >= mostPieceMs) await breathe(pieceMs)
       if (!this.#refill(destinationId)) this.#next ??= destinationId
     }
     tookMs += performance.now() - sinceMs
@@ -185,4 +194,13 @@ export class Refill {
     const least = Math.min(mostByRate, Math.max(leastReady, Math.min(2 * perRequest, free / 2)))
     return Math.max(Math.floor(least), Math.min(most, Math.floor(free * mostOfFree)))
   }
+}
+
+/**
+ * Returns the ids from `first` on, and then those before it. Otherwise the first of all would have all the
+ * room, look after look.
+ */
+function fromOn(ids: readonly string[], first: string | undefined): readonly string[] {
+  const index = first === undefined ? -1 : ids.indexOf(first)
+  return index <= 0 ? ids : [...ids.slice(index), ...ids.slice(0, index)]
 }

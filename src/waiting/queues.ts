@@ -288,12 +288,10 @@ export class WaitingQueues {
     return producer.produce({ key, value, topic, partition: unit, headers })
   }
 
-  /** The destinations with a message to pull. */
-  waiting(): ReadonlySet<string> {
-    const ids = new Set<string>()
+  /** Yields the destinations with a message to pull. One may come several times. */
+  *waiting(): Generator<string> {
     for (const queue of this.#units.values())
-      for (const code of queue.codes()) ids.add(this.#owners.destinationOf(code))
-    return ids
+      for (const code of queue.codes()) yield this.#owners.destinationOf(code)
   }
 
   /** Returns how many messages of a destination wait in its queues in this member's units. */

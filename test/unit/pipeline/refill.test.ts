@@ -156,6 +156,36 @@ test('what has no room in a look is among the first in the next one, so no desti
   expect(pulled.get('d0')).toBeLessThan(100)
 })
 
+test('a look at a million queues does a little of it in each turn of the event loop', async () => {
+  let inTurn = 0
+  let isOver = false
+  function* waiting(): Generator<string> {
+    for (let one = 0; one < 1e6; one++) {
+      inTurn++
+      yield 'd0'
+    }
+    isOver = true
+  }
+  const queue = {
+    wanted: 0,
+    wantedOf: () => 0,
+    oldestOf: () => undefined,
+    countOf: () => 0,
+    pull: () => 0,
+    waiting,
+  }
+  openRefill(queue, ['d0'], { freePulled: 1_000, maxPulled: 1_000 })
+  const ofTurns: number[] = []
+  const look = (): void => {
+    ofTurns.push(inTurn)
+    inTurn = 0
+    if (!isOver) setImmediate(look)
+  }
+  look()
+  await until('the look is over', () => isOver)
+  expect(Math.max(...ofTurns)).toBeLessThan(5e5)
+})
+
 /** Pulls again and again with room for `room` deliveries, from queues with so many of each class. */
 function pullFrom(left: Record<string, number>, room: number, times: number) {
   const order: string[] = []
