@@ -111,6 +111,11 @@ export class BufferAccount {
     return Math.min(Math.floor((1 - fill) * this.maxPulled), this.freeRecords)
   }
 
+  /** The number of bytes that pulled records may still take. */
+  get freePulledBytes(): number {
+    return this.#options.buffer.bytes * pulledShare - this.#countedPulled.bytes
+  }
+
   /** False once pulled records take more room than they may by the part `pulledOver`. */
   get mayPull(): boolean {
     return this.freePulled > -pulledOver * this.maxPulled

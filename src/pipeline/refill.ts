@@ -10,8 +10,8 @@ import type { CatalogView, PipelineOptions, QueueClass, WaitingQueue } from './p
 type RefillOptions = Pick<PipelineOptions, 'whileAutoPaused' | 'loginWaitMs' | 'now'> & {
   readonly endpoints: Endpoints
   readonly catalog: () => Pick<CatalogView, 'destinations'>
-  readonly account: Pick<BufferAccount, 'freePulled' | 'maxPulled'>
-  readonly lanes: Pick<Lanes<Delivery>, 'queuedIn' | 'setFed' | 'mayStartWithin'>
+  readonly account: Pick<BufferAccount, 'freePulled' | 'freePulledBytes' | 'maxPulled'>
+  readonly lanes: Pick<Lanes<Delivery>, 'queuedIn' | 'sizesOf' | 'setFed' | 'mayStartWithin'>
   readonly limitsOf: (destinationId: string) => LaneLimits | undefined
   readonly queue: Pick<WaitingQueue, 'waiting' | 'countOf' | 'oldestOf' | 'wantedOf' | 'wanted' | 'pull'>
   readonly isDraining: () => boolean
@@ -172,9 +172,24 @@ export class Refill {
     const mostReady = this.#mostReady(destination, free)
     if (free <= few && (held > 0 || mostReady === 0 || !lanes.mayStartWithin(destinationId, soonMs))) return 0
     if (free <= -pulledOver * account.maxPulled) return undefined
-    const room = Math.max(0, mostReady - held)
+    const byBytes = destination?.state === 'on' ? this.#roomByBytes(destination, held) : Infinity
+    const room = Math.min(Math.max(0, mostReady - held), byBytes)
     if (free > few) return room
     return Math.min(room, free > 0 ? (destination?.batch?.maxMessages ?? 1) : 1)
+  }
+
+  /**
+   * Returns how many deliveries may be pulled by their bytes: a lane may have as many as are still free, and
+   * always one. How large the first ones are is known only when they are there, so they are few.
+   */
+  #roomByBytes({ id, batch }: DestinationDefinition, held: number): number {
+    const { account, lanes } = this.#options
+    const { inFlight = 0, usualBytes = 0 } = lanes.sizesOf(id) ?? {}
+    if (held + inFlight === 0 && usualBytes === 0) return Math.max(leastReady, batch?.maxMessages ?? 1)
+    const free = usualBytes === 0 ? leastReady : account.freePulledBytes / usualBytes
+    // What is pulled is no longer free.
+    const most = Math.floor((free - held - inFlight) / 2)
+    return Math.max(held + inFlight === 0 ? 1 : 0, most)
   }
 
   /** Returns how many deliveries a lane may hold ready. */

@@ -42,6 +42,8 @@ export type BatchLimits = {
  * partitions, may have raised or removed the rate limit, and because somebody may have ended the pause.
  */
 const mostWaitMs = 1_000
+/** The weight of the last delivery in the average of their bytes. */
+const lastWeight = 1 / 8
 
 /**
  * The queue of one destination: its waiting deliveries, by `LaneClass`, and the number of its deliveries in
@@ -54,6 +56,8 @@ export class Lane<D extends { readonly bytes: number }> {
   inFlight = 0
   /** How long its last requests took on average, in milliseconds; 0 if none has ended. */
   tookMs = 0
+  /** How many bytes its last deliveries had on average; 0 if it has had none. */
+  usualBytes = 0
   /** The number of requests that have ended since the limits of the lane were last renewed. */
   sinceRenewed = 0
   /**
@@ -164,6 +168,7 @@ export class Lane<D extends { readonly bytes: number }> {
   }
 
   push(delivery: D, laneClass: LaneClass, sinceMs: number): void {
+    this.usualBytes += (delivery.bytes - this.usualBytes) * (this.usualBytes === 0 ? 1 : lastWeight)
     this.#queues[laneClass].push(delivery, sinceMs)
     this.#added(delivery)
   }

@@ -95,6 +95,11 @@ export type Lanes<D extends LaneItem<D>> = {
   /** Returns the lanes in which a delivery has waited for `leastMs` milliseconds or longer. */
   waiting(leastMs: number): Iterable<WaitingLane<D>>
   queuedIn(laneKey: string): number
+  /**
+   * Returns how many deliveries of a lane are in flight, and how many bytes its last ones had on average.
+   * `undefined`: there is no such lane at present.
+   */
+  sizesOf(laneKey: string): { readonly inFlight: number; readonly usualBytes: number } | undefined
   /** About how many deliveries leave a lane together. `undefined`: there is no such lane at present. */
   perBatch(laneKey: string): number | undefined
   /** The lanes with a rate limit and a waiting delivery, by their keys. */

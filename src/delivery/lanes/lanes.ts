@@ -99,6 +99,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return this.#lanes.get(laneKey)?.length ?? 0
   }
 
+  sizesOf(laneKey: string): Lane<D> | undefined {
+    return this.#lanes.get(laneKey)
+  }
+
   perBatch(laneKey: string): number | undefined {
     return this.#lanes.get(laneKey)?.perBatch
   }

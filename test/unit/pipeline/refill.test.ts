@@ -7,12 +7,15 @@ import type { Exchange } from '../../../src/delivery/send/sender.ts'
 import { BufferAccount } from '../../../src/pipeline/buffer-account.ts'
 import { Refill } from '../../../src/pipeline/refill.ts'
 import { until } from '../../support/until.ts'
-import { type Destination, destinationOf } from './stage.ts'
+import { type Destination, destinationOf, TestRecord } from './stage.ts'
 
 const breaker = { failureShare: 1, minResults: 10, windowMs: 10_000, openMs: 0, maxOpenMs: 0 }
 let refill: Refill | undefined
 
 afterEach(() => refill?.stop())
+
+/** What is known of a lane with small messages. */
+const known = { inFlight: 0, usualBytes: 1 }
 
 type Options = ConstructorParameters<typeof Refill>[0]
 
@@ -49,7 +52,7 @@ function refillMany(
     endpoints: createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false }),
     whileAutoPaused: 'wait',
     now: Date.now,
-    lanes: { queuedIn: () => 0, setFed: () => undefined, mayStartWithin },
+    lanes: { queuedIn: () => 0, sizesOf: () => known, setFed: () => undefined, mayStartWithin },
     limitsOf,
     queue: {
       get wanted() {
@@ -105,12 +108,19 @@ test('a destination that is alone gets twice the messages that it may have in fl
   expect(refillMany(1, 1_000, 10_000)).toEqual([128])
 })
 
+const smallLanes = {
+  queuedIn: () => 0,
+  sizesOf: () => known,
+  setFed: () => undefined,
+  mayStartWithin: () => true,
+}
+
 /** A refill of destinations, of which only the queues have to be said. */
 function openRefill(
   queue: Options['queue'],
   ids: readonly string[],
   account: Options['account'],
-  limitsOf: Options['limitsOf'] = () => undefined,
+  others: Partial<Pick<Options, 'limitsOf' | 'lanes'>> = {},
 ) {
   const catalog = { destinations: new Map(ids.map((id) => [id, destinationOf(id, { maxInFlight: 64 })])) }
   refill = new Refill({
@@ -119,8 +129,9 @@ function openRefill(
     endpoints: createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false }),
     whileAutoPaused: 'wait',
     now: Date.now,
-    lanes: { queuedIn: () => 0, setFed: () => undefined, mayStartWithin: () => true },
-    limitsOf,
+    lanes: smallLanes,
+    limitsOf: () => undefined,
+    ...others,
     queue,
     isDraining: () => false,
   })
@@ -151,9 +162,63 @@ test('what has no room in a look is among the first in the next one, so no desti
       return most
     },
   }
-  openRefill(queue, ids, { freePulled: 100, maxPulled: 100 })
+  openRefill(queue, ids, { freePulled: 100, freePulledBytes: Infinity, maxPulled: 100 })
   await until('each destination has got some', () => pulled.size === ids.length)
   expect(pulled.get('d0')).toBeLessThan(100)
+})
+
+describe('the bytes of what a destination gets', () => {
+  const mebi = 1024 ** 2
+
+  /** Refills the lanes of destinations with large messages, until none of them gets more. */
+  function fill(destinations: number, usualBytes: number): { counts: number[]; bytes: number } {
+    const account = new BufferAccount({
+      buffer: { records: 2_000, bytes: 64 * mebi },
+      detached: { records: 0, bytes: 0 },
+      onPressure: () => undefined,
+    })
+    const ids = Array.from({ length: destinations }, (_, index) => `d${index}`)
+    const counts = new Map(ids.map((id) => [id, 0]))
+    const lanes = {
+      queuedIn: (id: string) => counts.get(id) ?? 0,
+      sizesOf: (id: string) => (counts.get(id) === 0 ? undefined : { inFlight: 0, usualBytes }),
+      setFed: () => undefined,
+      mayStartWithin: () => true,
+    }
+    const queue = {
+      wanted: 0,
+      wantedOf: () => 0,
+      oldestOf: () => undefined,
+      countOf: () => 1_000,
+      waiting: () => [],
+      pull(id: string, queueClass: string, most: number) {
+        if (queueClass !== 'fresh') return 0
+        counts.set(id, (counts.get(id) ?? 0) + most)
+        for (let one = 0; one < most; one++) account.hold(new TestRecord('waiting', one), 1, usualBytes, true)
+        return most
+      },
+    }
+    const opened = openRefill(queue, ids, account, { lanes })
+    for (let rounds = 0; rounds < 20; rounds++) for (const id of ids) opened.refill(id)
+    const all = [...counts.values()]
+    return { counts: all, bytes: sum(all) * usualBytes }
+  }
+
+  test('one with large messages takes half of the room for pulled ones, and leaves the rest to others', () => {
+    const { counts, bytes } = fill(1, 0.9 * mebi)
+    expect(counts[0]).toBeGreaterThan(8)
+    expect(bytes).toBeLessThanOrEqual(16 * mebi)
+  })
+
+  test('several of them leave room, and each has one', () => {
+    const { counts, bytes } = fill(10, 0.9 * mebi)
+    expect(Math.min(...counts)).toBeGreaterThan(0)
+    expect(bytes).toBeLessThan(40 * mebi)
+  })
+
+  test('small messages are limited by their number', () => {
+    expect(fill(1, 300).counts).toEqual([128])
+  })
 })
 
 test('a look at a million queues does a little of it in each turn of the event loop', async () => {
@@ -174,7 +239,7 @@ test('a look at a million queues does a little of it in each turn of the event l
     pull: () => 0,
     waiting,
   }
-  openRefill(queue, ['d0'], { freePulled: 1_000, maxPulled: 1_000 })
+  openRefill(queue, ['d0'], { freePulled: 1_000, freePulledBytes: Infinity, maxPulled: 1_000 })
   const ofTurns: number[] = []
   const look = (): void => {
     ofTurns.push(inTurn)
@@ -203,10 +268,12 @@ function pullFrom(left: Record<string, number>, room: number, times: number) {
     },
   }
   const rate = { perSecond: room / 2, burst: 1 }
-  const opened = openRefill(queue, ['a'], { freePulled: 1_000, maxPulled: 1_000 }, () => ({
-    cap: 64,
-    rate,
-  }))
+  const opened = openRefill(
+    queue,
+    ['a'],
+    { freePulled: 1_000, freePulledBytes: Infinity, maxPulled: 1_000 },
+    { limitsOf: () => ({ cap: 64, rate }) },
+  )
   for (let count = 0; count < times; count++) opened.refill('a')
   return order
 }
@@ -261,12 +328,12 @@ describe('while the login of a destination fails', () => {
     const endpoints = createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: false, logins })
     const pulled: string[] = []
     refill = new Refill({
-      account: { freePulled: 1_000, maxPulled: 1_000 },
+      account: { freePulled: 1_000, freePulledBytes: Infinity, maxPulled: 1_000 },
       catalog: () => ({ destinations: new Map([['crm', crm]]) }),
       endpoints,
       loginWaitMs: 60_000,
       now: () => nowMs,
-      lanes: { queuedIn: () => 0, setFed: () => undefined, mayStartWithin: () => true },
+      lanes: { queuedIn: () => 0, sizesOf: () => known, setFed: () => undefined, mayStartWithin: () => true },
       limitsOf: () => undefined,
       queue: {
         wanted: 0,
