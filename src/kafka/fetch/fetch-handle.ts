@@ -140,7 +140,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   /** True from the report of a truncation until `seek` is called. */
   #isResting = false
   /**
-   * A number that grows with each seek. If a request was sent before the number grew, its answer is dropped.
+   * A number that grows with each seek, and when the log may have changed. If a request was sent before the
+   * number grew, its answer is dropped.
    */
   #turn = 0
   #trouble: string | undefined
@@ -157,8 +158,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   leaderEpoch = -1
   /** The id of the topic to whose log the position belongs. */
   topicId: string | undefined
-  /** True while it has to be checked whether the log is still the log that was read before. */
-  mustCheck = false
+  #mustCheck = false
   /** How many times the batch at the position has arrived damaged. */
   damaged = 0
   logStart = -1
@@ -223,6 +223,11 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return this.#trouble
   }
 
+  /** True while it has to be checked whether the log is still the log that was read before. */
+  get mustCheck(): boolean {
+    return this.#mustCheck
+  }
+
   /**
    * No fetch asks for the partition before this time, by `performance.now`. 0 if a fetch may ask for it now.
    */
@@ -271,12 +276,29 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   /** Returns true if a fetch may ask for the partition now. `nowMs` is the time by `performance.now`. */
   isReady(nowMs: number): boolean {
-    return !this.#isPaused && this.isWatched && !this.mustCheck && this.#waitUntilMs <= nowMs
+    return !this.#isPaused && this.isWatched && !this.#mustCheck && this.#waitUntilMs <= nowMs
   }
 
   /** True while the handle is open and isn't resting. */
   get isWatched(): boolean {
     return !this.#isClosed && !this.#isResting
+  }
+
+  /**
+   * Notes that the log may have changed, so that it has to be checked. What was fetched before, and isn't
+   * taken yet, is dropped: the check covers only the records before the position. A former leader may have
+   * had other records behind it.
+   */
+  suspect(): void {
+    if (this.#mustCheck) return
+    this.#mustCheck = true
+    this.#turn++
+    this.#drop()
+  }
+
+  /** Notes that the log is still the log that was read before. */
+  trust(): void {
+    this.#mustCheck = false
   }
 
   /** Moves the position past the batches that were read, and notes their epochs and sizes. */
@@ -297,7 +319,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   /**
    * Keeps an answer that came while the handle was paused, if there is room, until it is taken. Without this,
-   * it would have to be fetched again. A seek drops it.
+   * it would have to be fetched again. A seek drops it, and so does a new leader epoch.
    */
   keep(answer: FetchedPartition): void {
     this.#drop()
@@ -336,7 +358,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   rest(truncation: Truncation): void {
     this.#isResting = true
-    this.mustCheck = false
+    this.#mustCheck = false
     this.#turn++
     this.#drop()
     this.on.truncated(truncation)

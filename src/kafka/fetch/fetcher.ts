@@ -170,10 +170,10 @@ class LogFetcher implements Fetcher, HandleOwner {
     const leader = this.#view.leaderOf(topic, partition)
     const topicId = this.#view.topicIdOf(topic)
     handle.topicId ??= topicId
-    if (topicId !== undefined && topicId !== handle.topicId) handle.mustCheck = true
+    if (topicId !== undefined && topicId !== handle.topicId) handle.suspect()
     const isNewEpoch = leader !== undefined && leader.leaderEpoch !== handle.leaderEpoch
     if (isNewEpoch) {
-      if (handle.leaderEpoch >= 0) handle.mustCheck = true
+      if (handle.leaderEpoch >= 0) handle.suspect()
       handle.leaderEpoch = leader.leaderEpoch
     }
     if (isNewEpoch || leader?.nodeId !== handle.nodeId) handle.hurry()
@@ -241,7 +241,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   }
 
   #check(handle: PartitionHandle): void {
-    handle.mustCheck = true
+    handle.suspect()
     // The topic may have been created again since the brokers were last asked.
     void this.#view.refresh().then(() => this.#checkDue())
   }
@@ -281,11 +281,11 @@ class LogFetcher implements Fetcher, HandleOwner {
         handle.failed(location.reason)
         return
       case 'goOn':
-        handle.mustCheck = false
+        handle.trust()
         break
       case 'retentionWon': {
         const { from, to } = location
-        handle.mustCheck = false
+        handle.trust()
         handle.seek(to)
         logLostRecords(this.log, handle, from, to)
         handle.on.lost(from, to)

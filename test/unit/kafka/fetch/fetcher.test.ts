@@ -1,12 +1,14 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { errorCodes } from '../../../../src/kafka/wire/error-codes.ts'
+import type { FetchListener } from '../../../../src/kafka/fetch/fetch-handle.ts'
 import { createFetcher } from '../../../../src/kafka/fetch/fetcher.ts'
 import { ByteWriter } from '../../../../src/kafka/wire/bytes.ts'
+import { encodeBatch, encodeRecords } from '../../../support/raw-batch.ts'
 import { apis, brokerOf, leaderOf, viewOf } from '../scripted-kafka.ts'
 
 const noListener = { batch: () => undefined, lost: () => undefined, truncated: () => undefined }
 
-function paused() {
+function paused(on: Partial<FetchListener> = {}) {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const leaderLog = { topic: 'retry.1h', partition: 0, errorCode: 0, end: 100 }
@@ -17,7 +19,7 @@ function paused() {
   const fetcher = createFetcher({ view, longestWaitMs: () => 250, log })
   onTestFinished(() => void fetcher.stop())
   const order = { topic: 'retry.1h', partition: 0, offset: 10, leaderEpoch: 0, isPaused: true }
-  const handle = fetcher.open({ ...order, on: noListener })
+  const handle = fetcher.open({ ...order, on: { ...noListener, ...on } })
   return { view, handle, told, leaderLog }
 }
 
@@ -121,4 +123,52 @@ test('a partition that throttles never let through is no trouble for five minute
   throttleMs = 0
   await vi.advanceTimersByTimeAsync(10_000)
   expect(handle.trouble).toBeUndefined()
+})
+
+/** Returns the answer to a fetch of a session, with a batch of ten records, the first at the offset 10. */
+function fullAnswer(value: string): Buffer {
+  const records = Array.from({ length: 10 }, () => ({ key: 'k', value }))
+  const batch = encodeBatch(encodeRecords(records), { baseOffset: 10, count: 10 })
+  const [noneAborted, noReplica] = [-1, -1]
+  const out = new ByteWriter()
+    .int32(0)
+    .int16(0)
+    .int32(7)
+    .int32(1)
+    .string('retry.1h')
+    .int32(1)
+    .int32(0)
+    .int16(0)
+  return out.int64(20).int64(20).int64(0).int32(noneAborted).int32(noReplica).bytes(batch).finished()
+}
+
+test.each([
+  ['while it was paused', true],
+  ['after another leader was found to have the records before it', false],
+])('what a former leader had behind the position is not taken, if it came %s', async (_when, isKept) => {
+  const taken: string[] = []
+  const { view, handle, leaderLog } = paused({
+    batch: ({ records }) => void taken.push(...records.map(({ value }) => String(value))),
+  })
+  const former = Promise.withResolvers<Buffer>()
+  let requests = 0
+  const leader = leaderOf({ ...leaderLog, end: 10 })
+  view.broker = async () =>
+    brokerOf((apiKey) => (apiKey === apis.fetch ? (requests++, former.promise) : undefined))
+  handle.resume()
+  await vi.advanceTimersByTimeAsync(100)
+  expect(requests).toBe(1)
+  handle.pause()
+  if (isKept) former.resolve(fullAnswer('lost'))
+  await vi.advanceTimersByTimeAsync(100)
+  view.broker = async () => leader
+  view.lead(1)
+  await vi.advanceTimersByTimeAsync(1_000)
+  view.broker = async () =>
+    brokerOf((apiKey) => (apiKey === apis.fetch ? Promise.resolve(fullAnswer('written')) : undefined))
+  handle.resume()
+  former.resolve(fullAnswer('lost'))
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(taken.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'written'))
+  handle.pause()
 })
