@@ -5,14 +5,9 @@ import { type FetchedBatch, maxBytesPerPartition, type PartitionHandle } from '.
 import { fetchBackoff, readFetched } from './fetched-records.ts'
 import { type FetchAnswer, type FetchedPartition, fetchRequest } from '../wire/fetch-message.ts'
 import { FetchSession, isOfSession } from './fetch-session.ts'
+import { minFetchBytes } from './fetch-size.ts'
 import { ask } from '../wire/wire-request.ts'
 
-/**
- * A broker collects this many bytes of records before it answers a fetch. After `fetchWaitMs` it answers with
- * fewer bytes. Records are collected because a fetch with a few records costs as much as a fetch with
- * hundreds. If the previous fetch brought no records, one record is enough.
- */
-const minFetchBytes = 16 * 1024
 /**
  * The longest time that a broker collects records before it answers a fetch, in milliseconds. A partition
  * that is resumed during a fetch waits until the fetch ends. After a fetch without records, the next fetch

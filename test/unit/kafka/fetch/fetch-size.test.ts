@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FetchSize } from '../../../../src/kafka/fetch/fetch-size.ts'
+import { FetchSize, minFetchBytes } from '../../../../src/kafka/fetch/fetch-size.ts'
 
 const mostBytes = 128 * 1024
 const sizeBytes = 12
@@ -21,13 +21,13 @@ function fetched(all: readonly number[], at: number, bytes: number) {
 
 /**
  * Reads a log. Returns how many times its bytes were fetched, in how many fetches, and how many of these brought
- * nothing one after the other, or asked for too much.
+ * nothing one after the other, asked for too much, or for so little that a broker would wait for more.
  */
 function readLog(all: readonly number[]): { times: number; fetches: number; bad: number } {
   const size = new FetchSize(mostBytes)
   let [came, fetches, bad, wasEmpty] = [0, 0, 0, false]
   for (let at = 0; at < all.length && bad === 0; fetches++) {
-    if (size.bytes > mostBytes) bad++
+    if (size.bytes > mostBytes || size.bytes < minFetchBytes) bad++
     const answer = fetched(all, at, size.bytes)
     came += answer.came
     at += answer.sizes.batches
@@ -57,6 +57,14 @@ test('batches that differ by a tenth come 1.1 times, in as many fetches as fit',
   const { times, fetches } = readLog(all)
   expect(times).toBeLessThan(1.1)
   expect(fetches).toBe(1_000)
+})
+
+test('small batches between those that fill a fetch are not waited for', () => {
+  const all = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? 130_000 : 5_000))
+  const { times, fetches, bad } = readLog(all)
+  expect(bad).toBe(0)
+  expect(times).toBeLessThan(1.1)
+  expect(fetches).toBe(100)
 })
 
 test('a log of any batches that fit is read to its end', () => {
