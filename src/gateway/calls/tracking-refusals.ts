@@ -34,7 +34,7 @@ export function unreadable(fault: BodyFault, call: Call): Answer {
     case 'too_dense':
       return problem(
         'too_dense',
-        'The body inflates to more work than its length allows. Send fewer messages in a batch, or send it without gzip.',
+        `The body inflates to more work than its length allows. ${call === 'batch' ? 'Send fewer messages in a batch, or send it' : 'Send it'} without gzip.`,
       )
     case 'bad_gzip':
       return problem('malformed_json', 'Send the whole body in gzip, or none of it.')

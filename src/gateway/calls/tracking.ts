@@ -115,7 +115,7 @@ class TrackingCalls implements Tracking {
     for (let index = 0; index < items.length; index++) {
       const checked = items.check(index, surroundings)
       if (work.isLimited && !work.outlines(items.outlined))
-        return { ok: false, answer: unreadable('too_dense', 'batch') }
+        return { ok: false, answer: unreadable('too_dense', surroundings.kind ?? 'batch') }
       if (!checked.ok) {
         outcomes.leaveOut(checked.reason, index, items.outlineAt(index), checked.detail)
         continue

@@ -150,3 +150,66 @@ test('in a dense body, a message that has no room for what it has is left out un
     },
   ])
 })
+
+/** Returns JSON as Python's json.dumps writes it. */
+function asPython(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(asPython).join(', ')}]`
+  if (typeof value !== 'object' || value === null) return asAscii(value)
+  return `{${Object.entries(value)
+    .map(([name, one]) => `"${name}": ${asPython(one)}`)
+    .join(', ')}}`
+}
+
+/** Returns JSON as PHP's json_encode writes it. */
+const asPhp = (value: unknown): string => asAscii(value).replaceAll('/', '\\/')
+
+function asAscii(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u0080-\uffff]/g,
+    (letter) => `\\u0${letter.charCodeAt(0).toString(16)}`,
+  )
+}
+
+const products = (count: number): object[] =>
+  Array.from({ length: count }, (_, index) => ({
+    product_id: `p${index}`,
+    sku: `G-${index}`,
+    name: `Game ${index % 7}`,
+    price: 14 + index / 4,
+    quantity: 7,
+    url: `https://example.org/p/${index}`,
+  }))
+
+const flags = (count: number): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`feature_flag_${index}`, index % 3 === 0]))
+
+describe('events that differ only in their ids and times are taken, although gzip makes 1 to 2 KB of them:', () => {
+  test.each([
+    ['45 with 4 products, of Python', 45, asPython, products(4)],
+    ['18 with 16 products, of Python', 18, asPython, products(16)],
+    ['24 with a text in Cyrillic, of Python', 24, asPython, 'заказ оплачен и отправлен сегодня '.repeat(20)],
+    ['5 with 70 products, of Python', 5, asPython, products(70)],
+    ['10 with 180 flags, of Python', 10, asPython, flags(180)],
+    ['24 with 16 products, of PHP', 24, asPhp, products(16)],
+    ['3 with 400 flags, of a browser', 3, JSON.stringify, flags(400)],
+    ['24 with 30 products, of a browser', 24, JSON.stringify, products(30)],
+  ])('%s', async (_what, count, write, content) => {
+    const answers = trackingOf({ sources: [free], ackTimeoutMs: 50, bufferBytes: 2 ** 30 })
+    const batch = Array.from({ length: count }, (_, index) =>
+      write({
+        type: 'track',
+        event: 'Order Completed',
+        userId: 'user-1',
+        properties: { content },
+        context: { library: { name: 'analytics', version: '1.2.3' } },
+        messageId: randomUUID(),
+        timestamp: new Date(1_700_000_000_000 + index * 13).toISOString(),
+      }),
+    )
+    const text = `{"batch":[${batch.join(',')}]}`
+    const body = gzipSync(text)
+    expect(body.length).toBeLessThan(2_048)
+    const answer = await answers.handle('batch', body, 'Bearer FREE', client)
+    expect(JSON.parse(answer.body)).toEqual({ success: true })
+  })
+})
