@@ -167,15 +167,19 @@ export class BrokerLoop {
   #request(wanted: readonly PartitionHandle[]): Parameters<typeof fetchRequest>[0] {
     return {
       ...this.#session.next(wanted),
-      ...this.#waiting(),
+      ...this.#waiting(wanted),
       maxBytes: maxFetchBytes,
       maxBytesPerPartition,
     }
   }
 
-  #waiting(): { readonly maxWaitMs: number; readonly minBytes: number } {
+  #waiting(wanted: readonly PartitionHandle[]): { readonly maxWaitMs: number; readonly minBytes: number } {
     const { gatherMs, longestWaitMs } = this.#options
-    if (gatherMs !== undefined) return { maxWaitMs: gatherMs, minBytes: gatheredBytes }
+    if (gatherMs !== undefined) {
+      // A fetch that asks for fewer bytes than are to be gathered would wait, although a log has more.
+      const hasMore = wanted.some((handle) => handle.hasMore)
+      return { maxWaitMs: gatherMs, minBytes: hasMore ? 1 : gatheredBytes }
+    }
     // If the last fetch brought no records, the broker answers this fetch as soon as it has one record.
     // Otherwise the broker collects records before it answers.
     return this.#broughtNothing

@@ -243,6 +243,11 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return this.#endAtMs
   }
 
+  /** True unless everything up to the end of the log was read, as far as is known. */
+  get hasMore(): boolean {
+    return this.#endOffset < 0 || this.#position < this.#endOffset
+  }
+
   leaderEpochBefore(offset: number): number {
     return this.#epochs.before(offset)
   }

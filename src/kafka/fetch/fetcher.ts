@@ -27,8 +27,8 @@ export type FetcherOptions = {
   readonly longestWaitMs: () => number
   /**
    * If given, each fetch waits for so long at a broker, in milliseconds, unless the broker has many records
-   * sooner. So a reader that is in no hurry costs few requests. Default: a broker collects records for a
-   * moment only.
+   * sooner, or a log is known to have more than was read. So a reader that is in no hurry costs few requests.
+   * Default: a broker collects records for a moment only.
    */
   readonly gatherMs?: number | undefined
   readonly log: FetcherLog

@@ -60,3 +60,24 @@ test('partitions that a topic has no more after it was made anew are no trouble,
   await until('there is no trouble', () => tail.trouble === undefined && tail.behindMs === 0)
   expect(received).toEqual(['2 before', '0 after'])
 })
+
+test('a tail that gathers for 20 seconds reads without a pause what is there already', async () => {
+  const topic = `${randomPrefix()}attempts`
+  await createTopic(topic, { partitions: 1 })
+  const count = 40
+  for (let round = 0; round < count; round++)
+    await produce(topic, [{ partition: 0, value: 'x'.repeat(60_000) }])
+  let received = 0
+  const tail = startTopicTail({
+    kafka: workerKafka(),
+    topic,
+    startOf: () => 'beginning',
+    gatherMs: 20_000,
+    onStart: () => undefined,
+    onRecords: (_partition, records) => void (received += records.length),
+    log,
+  })
+  onTestFinished(() => tail.stop())
+  await until('all of it has come', () => received >= count)
+  expect(received).toBe(count)
+})
