@@ -42,6 +42,11 @@ describe('readBody', () => {
     expect(read(gzipSync(text))).toEqual(expected)
   })
 
+  test('reads gzip in several members, some of them empty', () => {
+    const members = ['', '{"user', '', 'Id":"u1"}', ''].map((part) => gzipSync(part))
+    expect(read(Buffer.concat(members))).toEqual({ ok: true, body: { userId: 'u1' } })
+  })
+
   test('ignores a byte order mark', () => {
     expect(read('\ufeff{"a":1}')).toMatchObject({ ok: true, body: { a: 1 } })
   })
