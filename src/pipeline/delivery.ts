@@ -63,14 +63,24 @@ export class PendingRecord {
   }
 
   /**
-   * True once one of the record's deliveries was started or written to another topic. If the record were left
-   * to the next owner now, the next owner would repeat this delivery.
+   * True once one of the record's deliveries was started, was written to another topic, or was found there.
+   * If the record were left to the next owner now, the next owner would repeat this delivery.
    */
   get isBegun(): boolean {
     return this.#isBegun
   }
 
-  /** Call this when one of the record's deliveries is started or written to another topic. */
+  /**
+   * True once one of the record's deliveries was left to the next owner, who then makes all deliveries of the
+   * record.
+   */
+  get isVoid(): boolean {
+    return this.#isVoid
+  }
+
+  /**
+   * Call this when one of the record's deliveries is started, is written to another topic, or is found there.
+   */
   begin(): void {
     this.#isBegun = true
   }

@@ -63,6 +63,17 @@ export class Exits {
     delivery.abandon()
   }
 
+  /**
+   * Leaves a delivery to the next owner if another one of its record was left to it. The next owner then
+   * makes this one too, so what is written of it here would be a repeat. Only a delivery of which the record
+   * doesn't say that it is uncertain must be written in any case.
+   */
+  #isLeftBehind(delivery: Delivery): boolean {
+    const isLeft = delivery.pending.isVoid && !delivery.isNewlyUncertain
+    if (isLeft) this.leaveBehind(delivery)
+    return isLeft
+  }
+
   drop(delivery: Delivery, why: DropReason): void {
     if (!delivery.isDelivered) this.#options.observer.dropped(delivery, why)
     this.settle(delivery)
@@ -70,6 +81,7 @@ export class Exits {
 
   /** Writes the delivery to the retry topic in which records wait for `waitMs`. */
   retry(delivery: Delivery, waitMs: number, why: ParkReason): void {
+    if (this.#isLeftBehind(delivery)) return
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)
     void this.#produce(delivery, topics.retryPrefix + formatWait(waitMs), headersOf(delivery))
@@ -77,6 +89,7 @@ export class Exits {
 
   /** Writes the delivery to the end of its destination's queue. Its clock stands while it waits there. */
   queue(delivery: Delivery, queue: WaitingQueue, queueClass: QueueClass, why: ParkReason): void {
+    if (this.#isLeftBehind(delivery)) return
     const { observer, now } = this.#options
     observer.parked(delivery, why, 0)
     const { pending, destinationId, key, body } = delivery
@@ -85,6 +98,7 @@ export class Exits {
   }
 
   deadLetter(delivery: Delivery, reason: DeadReason, detail: string): void {
+    if (this.#isLeftBehind(delivery)) return
     const { topics, observer, backfillNeeds } = this.#options
     observer.deadLettered(reason, detail, delivery.pending.record, delivery)
     backfillNeeds.tellOf(delivery)

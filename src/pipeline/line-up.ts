@@ -73,6 +73,7 @@ export class LineUp {
     const { catalog, endpoints, groupShare, plan, parking, exits, queue, judging, now } = this.#options
     if (delivery.deletionsKnown === undefined) judging.noteKnown(delivery)
     if (queue?.wasQueued(delivery) === true) {
+      delivery.pending.begin()
       exits.settle(delivery)
       return
     }

@@ -239,6 +239,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   accept(record: HeldRecord, content: RecordContent): void {
+    if (this.#isGivenBack(record)) return
     const { unreadable } = content
     if (unreadable !== undefined)
       this.#exits.refuse(record, content, { reason: 'unreadable_batch', detail: unreadable })
@@ -248,12 +249,14 @@ class DeliveryPipeline implements Pipeline {
   }
 
   acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void {
+    if (this.#isGivenBack(record)) return
     const entered = this.#entrance.identify(record, identify)
     if (identify.isSuperseded !== true) this.#enqueueAll(entered)
     else for (const { delivery } of entered) this.#parking.park(delivery, 'uncertain')
   }
 
   acceptWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void {
+    if (this.#isGivenBack(record)) return
     const { unreadable } = content
     if (unreadable === undefined) this.#acceptResumed(record, content, queueClass)
     else this.#exits.refuse(record, content, { reason: 'unreadable_batch', detail: unreadable })
@@ -286,6 +289,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   acceptRecalled(record: HeldRecord, content: RecordContent): void {
+    if (this.#isGivenBack(record)) return
     const delivery = this.#entrance.resume(record, content)
     if (delivery === undefined) return
     delivery.notBeforeMs = new Map()
@@ -304,7 +308,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void {
-    this.#enqueueAll(this.#entrance.deletion(record, request))
+    if (!this.#isGivenBack(record)) this.#enqueueAll(this.#entrance.deletion(record, request))
   }
 
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void {
@@ -363,6 +367,17 @@ class DeliveryPipeline implements Pipeline {
     this.#logins.close()
     this.#lanes.stop()
     this.#bulkhead.stop()
+  }
+
+  /**
+   * Gives a record back that comes after its unit was lost, or while the worker stops: the part that passes
+   * it on may have been at work meanwhile. If its deliveries were made, some might be queued here, while the
+   * next owner makes all of them.
+   */
+  #isGivenBack(record: HeldRecord): boolean {
+    const isGiven = this.#isDraining || record.isAbandoned
+    if (isGiven) record.giveBack()
+    return isGiven
   }
 
   #enqueueAll(entered: readonly Entered[]): void {
