@@ -26,6 +26,11 @@ const lookMs = 100
 const mostOfTime = 0.05
 /** The longest piece of a look, in milliseconds. Between two pieces, the event loop does what else waits. */
 const mostPieceMs = 3
+/**
+ * A longer piece counts as this, in milliseconds: the process stood still, and did nothing. After a minute of
+ * that, the next look would come in twenty.
+ */
+const countedPieceMs = 2 * mostPieceMs
 /** The clock is read once for so many destinations, if nothing is done for them. */
 const seenAtOnce = 64
 /** The fewest deliveries that a lane may hold ready. */
@@ -139,7 +144,7 @@ export class Refill {
     let [sinceMs, tookMs] = [performance.now(), 0]
     /** Lets the event loop do what else waits, once a piece is over. */
     const breathe = async (pieceMs: number): Promise<void> => {
-      tookMs += pieceMs
+      tookMs += Math.min(pieceMs, countedPieceMs)
       await nextTurn()
       sinceMs = performance.now()
     }
@@ -157,7 +162,7 @@ export class Refill {
       if (pieceMs >= mostPieceMs) await breathe(pieceMs)
       if (!this.#refill(destinationId)) this.#next ??= destinationId
     }
-    tookMs += performance.now() - sinceMs
+    tookMs += Math.min(performance.now() - sinceMs, countedPieceMs)
     if (!this.#isStopped) this.#lookIn(Math.max(lookMs, tookMs / mostOfTime))
   }
 

@@ -6,6 +6,7 @@ import { Logins } from '../../../src/delivery/login/logins.ts'
 import type { Exchange } from '../../../src/delivery/send/sender.ts'
 import { BufferAccount } from '../../../src/pipeline/buffer-account.ts'
 import { Refill } from '../../../src/pipeline/refill.ts'
+import { standStill } from '../../support/stand-still.ts'
 import { until } from '../../support/until.ts'
 import { type Destination, destinationOf, TestRecord } from './stage.ts'
 
@@ -249,6 +250,26 @@ test('a look at a million queues does a little of it in each turn of the event l
   look()
   await until('the look is over', () => isOver)
   expect(Math.max(...ofTurns)).toBeLessThan(5e5)
+})
+
+test('a look in which the process stood still does not put off the next one', async () => {
+  const looksMs: number[] = []
+  const queue = {
+    wanted: 0,
+    wantedOf: () => 0,
+    oldestOf: () => undefined,
+    countOf: () => 0,
+    pull: () => 0,
+    waiting() {
+      looksMs.push(performance.now())
+      if (looksMs.length === 1) standStill(1_000)
+      return ['d0']
+    },
+  }
+  openRefill(queue, ['d0'], { freePulled: 1_000, freePulledBytes: Infinity, maxPulled: 1_000 })
+  await until('there was another look', () => looksMs.length === 2)
+  const [first = 0, second = Infinity] = looksMs
+  expect(second - first).toBeLessThan(15_000)
 })
 
 /** Pulls again and again with room for `room` deliveries, from queues with so many of each class. */
