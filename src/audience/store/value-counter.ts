@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { restAfter } from '../../async/rest.ts'
 import type { StatePlace, StatesPage, StatesQuery } from './states-page.ts'
 
 export type ValueCounterOptions = {
@@ -133,8 +134,8 @@ export class ValueCounter {
         values.set(stateKey.property, (values.get(stateKey.property) ?? 0) + 1)
       if (page.last === null) return values
       after = page.last
-      const { pageMs, mostOfTime } = this.#pauses
-      await this.#rest(Math.max(pageMs, (performance.now() - startedMs) * (1 / mostOfTime - 1)))
+      const { pageMs: leastMs, againMs: mostMs, mostOfTime: share } = this.#pauses
+      await this.#rest(restAfter(performance.now() - startedMs, { leastMs, mostMs, share }))
     }
   }
 

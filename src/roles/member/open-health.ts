@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { restAfter } from '../../async/rest.ts'
 import type { Logger } from 'pino'
 import { untilAborted } from '../../async/until-aborted.ts'
 import { within } from '../../async/within.ts'
@@ -53,10 +54,11 @@ type ProcessFacts = Pick<
   'version' | 'startedMs' | 'failing' | 'untold' | 'catalogTrouble' | 'catalogCopyMs'
 >
 
-/** Time between two reports, in milliseconds. */
-const everyMs = 3_000
-/** Reports take at most this part of the time, even if messages of a hundred thousand destinations wait. */
-const mostOfTime = 0.05
+/**
+ * The time between two reports, in milliseconds. Reports take at most this share of the time, even if
+ * messages of a hundred thousand destinations wait.
+ */
+const pause = { leastMs: 3_000, mostMs: 60_000, share: 0.05 }
 const stopWithinMs = 500
 
 /**
@@ -103,7 +105,7 @@ export function openHealth(options: OpenHealthOptions): OpenHealth {
         failing.forget()
         audienceReporter.forget()
       }
-      await delay(Math.max(everyMs, tookMs / mostOfTime), undefined, { signal }).catch(() => undefined)
+      await delay(restAfter(tookMs, pause), undefined, { signal }).catch(() => undefined)
     }
   }
 

@@ -7,6 +7,7 @@ import { readStates } from '../../../../src/audience/store/states-page.ts'
 import { levelStores, type StateStore } from '../../../../src/audience/store/store.ts'
 import { storeKeyOf } from '../../../../src/audience/store/store-keys.ts'
 import { ValueCounter } from '../../../../src/audience/store/value-counter.ts'
+import { standStill } from '../../../support/stand-still.ts'
 import { until } from '../../../support/until.ts'
 
 /** Tests of the counts of a unit's values, on a real store. */
@@ -88,4 +89,26 @@ test('a unit that was left is read no more, and its counts are forgotten', async
   counter.acquire(1)
   await until('another unit is counted', () => countsOf('firms')?.units === 1)
   expect(countsOf('people')).toEqual({ units: 1, values: { vip: 5_000 } })
+})
+
+test('a page during which the process stood still does not put off the next one', async () => {
+  await counter.stop()
+  let isFirst = true
+  counter = new ValueCounter({
+    statesOf: (_unit, query) => {
+      if (isFirst) standStill(1_500)
+      isFirst = false
+      return readStates(store, query)
+    },
+    spaces: () => ['people'],
+    onFailed(error) {
+      throw error
+    },
+    pauses: { pageMs: 1, againMs: 20, mostOfTime: 0.02 },
+  })
+  await put('people', 'vip', named(1_200))
+  const startMs = performance.now()
+  counter.acquire(0)
+  await until('it is counted', () => countsOf('people')?.units === 1)
+  expect(performance.now() - startMs).toBeLessThan(30_000)
 })
