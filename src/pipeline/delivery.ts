@@ -166,7 +166,7 @@ export type LaneTerms = { cap: number; laneClass: LaneClass; isFromQueue?: boole
 /** One message on its way to one destination. */
 export class Delivery implements RetryState {
   readonly pending: PendingRecord
-  readonly key: Buffer | null
+  key: Buffer | null
   /** The bytes to send. */
   body: Buffer
   readonly sourceId: string
@@ -443,6 +443,18 @@ export class Delivery implements RetryState {
     this.body = body
     this.#mapping = undecidedMapping
     if (this.property !== undefined) this.property = { ...this.property, since }
+  }
+
+  /**
+   * Copies key and body into memory of their own, because the delivery waits for a write. A small buffer
+   * shares 8 KiB with others. If the delivery outlived its youth, all of them would stay in memory.
+   */
+  copyBytes(): void {
+    const own = Buffer.allocUnsafeSlow((this.key?.length ?? 0) + this.body.length)
+    const bodyAt = this.key?.copy(own) ?? 0
+    this.body.copy(own, bodyAt)
+    if (this.key !== null) this.key = own.subarray(0, bodyAt)
+    this.body = own.subarray(bodyAt)
   }
 
   becomeUncertain(): void {

@@ -185,10 +185,12 @@ export class Entrance {
     const { state } = decoded
     const { account, catalog, ladder, now, topics } = this.#options
     const destination = catalog().destinations.get(state.destinationId)
+    // What comes from a queue shares no memory with other records.
+    const own = (bytes: Buffer): Buffer => (queueClass === undefined ? Buffer.from(bytes) : bytes)
     const delivery = this.#deliveryOf(state, {
       pending: account.hold(record, 1, (key?.length ?? 0) + value.length, queueClass !== undefined),
-      key: key === null ? null : Buffer.from(key),
-      body: Buffer.from(value),
+      key: key === null ? null : own(key),
+      body: own(value),
       lane: {
         ...this.#laneTerms(destination, laneClassOf(record.topic === topics.replays, queueClass)),
         isFromQueue: queueClass !== undefined,

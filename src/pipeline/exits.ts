@@ -92,6 +92,7 @@ export class Exits {
     if (this.#isLeftBehind(delivery)) return
     const { observer, now } = this.#options
     observer.parked(delivery, why, 0)
+    delivery.copyBytes()
     const { pending, destinationId, key, body } = delivery
     const record = { key, value: body, headers: stoppedClock(headersOf(delivery), delivery, now()) }
     void this.#write(delivery, record, () => queue.append(pending.record, destinationId, queueClass, record))

@@ -56,11 +56,18 @@ export class Fences {
    */
   ahead(isCommitted: boolean): (offset: number) => void {
     if (isCommitted) this.begin()
+    // Each append asks this, and most find all fences known.
+    if (!this.#isAnyUnknown()) return nothing
     const unknown = [...this.#fences].flatMap(([topic, at]) => (at === Infinity ? [topic] : []))
     return (offset) => {
       for (const topic of unknown)
         this.#fences.set(topic, Math.min(offset, this.#fences.get(topic) ?? Infinity))
     }
+  }
+
+  #isAnyUnknown(): boolean {
+    for (const at of this.#fences.values()) if (at === Infinity) return true
+    return false
   }
 
   /** Notes the fences that earlier owners have told. */
@@ -99,3 +106,5 @@ export class Fences {
     return by === undefined || hasNoneBetween(by, this.#tenure)
   }
 }
+
+const nothing = (): void => undefined

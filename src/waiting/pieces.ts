@@ -1,14 +1,17 @@
 import type { LogPiece } from '../kafka/read/partition-reader.ts'
 import type { WholeRecord } from '../message/records.ts'
+import { PackedRecords, Segments } from './packed-records.ts'
 
-/** Consecutive records of one unit's log, all from the offset `from` on. */
-export type Piece = LogPiece & {
+/** Consecutive records of one unit's log, all from the offset `from` on, and before `next`. */
+export type Piece = Pick<LogPiece, 'next'> & {
   readonly from: number
   readonly unit: number
-  readonly bytes: number
+  readonly records: PackedRecords
   /** In how many parts of `partBytes` it has come, and those of which records were delivered. */
   readonly parts: number
   readonly used: Set<number>
+  /** True once it was dropped. Its records must not be read any more. */
+  isDropped: boolean
 }
 
 /**
@@ -17,9 +20,6 @@ export type Piece = LogPiece & {
  * waited for different times, what comes with a record is dropped before its turn.
  */
 const fetchBytes = { most: 512 * 1024, least: 32 * 1024 }
-/** The estimated memory of the objects for a record, and for one of its headers with its bytes. */
-const recordBytes = 256
-const headerBytes = 192
 /** A part of a fetch, in bytes. Less isn't worth a fetch of its own. */
 const partBytes = 16 * 1024
 /**
@@ -37,6 +37,7 @@ export class Pieces {
   /** In the order of their last use. */
   readonly #pieces = new Set<Piece>()
   readonly #ofUnits = new Map<number, Set<Piece>>()
+  readonly #segments = new Segments()
   #bytes = 0
   #fetchBytes = fetchBytes.most
 
@@ -75,12 +76,16 @@ export class Pieces {
   /** Keeps a piece that was fetched from `asked`. It may begin before that, with its first batch. */
   add(unit: number, asked: number, { records, next }: LogPiece): Piece {
     const from = Math.min(asked, records[0]?.offset ?? asked)
-    const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
-    const parts = Math.min(this.#fetchBytes / partBytes, Math.ceil(bytes / partBytes), records.length)
-    const piece: Piece = { unit, from, records, next, bytes, parts, used: new Set() }
+    const packed = new PackedRecords(records, this.#segments)
+    const parts = Math.min(
+      this.#fetchBytes / partBytes,
+      Math.ceil(packed.contentBytes / partBytes),
+      records.length,
+    )
+    const piece: Piece = { unit, from, records: packed, next, parts, used: new Set(), isDropped: false }
     this.#pieces.add(piece)
     this.#ofUnit(unit).add(piece)
-    this.#bytes += bytes
+    this.#bytes += packed.bytes
     for (const oldest of this.#pieces) {
       if (this.#bytes <= this.#maxBytes || oldest === piece) break
       this.#learnFrom(oldest)
@@ -106,7 +111,7 @@ export class Pieces {
 
   /** Learns from a piece that is dropped how many bytes a fetch should bring. */
   #learnFrom({ records, parts, used }: Piece): void {
-    if (records.length === 0) return
+    if (records.count === 0) return
     const part = used.size / parts
     if (part > usedParts.many) this.#fetchBytes = Math.min(fetchBytes.most, this.#fetchBytes * 2)
     else if (part <= usedParts.few) this.#fetchBytes = Math.max(fetchBytes.least, this.#fetchBytes / 2)
@@ -121,26 +126,16 @@ export class Pieces {
   #drop(piece: Piece): void {
     this.#pieces.delete(piece)
     this.#ofUnits.get(piece.unit)?.delete(piece)
-    this.#bytes -= piece.bytes
+    this.#bytes -= piece.records.bytes
+    piece.isDropped = true
+    piece.records.release()
   }
 }
 
-/** Returns about the memory that a record takes: its content, and the objects of its headers. */
-function bytesOf({ key, value, headers }: WholeRecord): number {
-  const count = Object.keys(headers).length
-  return (key?.length ?? 0) + (value?.length ?? 0) + recordBytes + count * headerBytes
-}
-
-/** Returns the record of a piece at an offset, which is delivered from it. */
+/** Returns a copy of the record of a piece at an offset, which is delivered from it. */
 export function take({ records, parts, used }: Piece, offset: number): WholeRecord | undefined {
-  let [low, high] = [0, records.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((records[middle]?.offset ?? Infinity) < offset) low = middle + 1
-    else high = middle
-  }
-  const record = records[low]
-  if (record?.offset !== offset) return undefined
-  used.add(Math.floor((low * parts) / records.length))
-  return record
+  const place = records.placeOf(offset)
+  if (place < 0) return undefined
+  used.add(Math.floor((place * parts) / records.count))
+  return records.read(place)
 }

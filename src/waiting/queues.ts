@@ -4,12 +4,12 @@ import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord } from '../message/held-record.ts'
 import type { OriginPlace } from '../message/record-headers.ts'
 import { lookAt } from './look.ts'
-import { queuedHeader, queuedText } from './marks.ts'
+import { queuedText } from './marks.ts'
 import type { QueuePartition } from './mark-writer.ts'
 import { Owners, type QueueClass, queueClasses } from './owners.ts'
 import { Pieces } from './pieces.ts'
 import type { NewMessage } from './queued-before.ts'
-import { sourceHeaders } from './queued-message.ts'
+import { queuedHeaders } from './queued-message.ts'
 import type { AppendedRecord, QueueLog, TakeWaiting } from './queue-options.ts'
 import { UnitQueue } from './unit-queue.ts'
 
@@ -284,7 +284,7 @@ export class WaitingQueues {
         this.#owners.codeOf(destinationId, queueClass),
       )
     const queued = queuedText({ writer: '', sequence: 0, queueClass })
-    const headers = { ...own, ...sourceHeaders(own, source), [queuedHeader]: queued }
+    const headers = queuedHeaders(own, source, queued)
     return producer.produce({ key, value, topic, partition: unit, headers })
   }
 

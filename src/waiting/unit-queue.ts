@@ -14,7 +14,7 @@ import { type OwnersMark, parseQueued, type PlaceInLog, queuedHeader, queuedText
 import { MarkWriter } from './mark-writer.ts'
 import { OldRecords } from './old-records.ts'
 import { QueuedBefore } from './queued-before.ts'
-import { type QueuedMessage, queuedMessage, sourceHeaders } from './queued-message.ts'
+import { type QueuedMessage, queuedHeaders, queuedMessage } from './queued-message.ts'
 import type { AppendedRecord, FoundLog, UnitQueueOptions } from './queue-options.ts'
 import { type Tenure, tenureOf, writerOf } from './tenure.ts'
 import { UnitIndex } from './unit-index.ts'
@@ -83,7 +83,7 @@ export class UnitQueue {
       end: () => this.#index.end,
       take: (offset, code, record) => this.#hand(offset, code, record),
       giveBack: (offset) => this.#return(offset),
-      onFetched: ({ records }) => {
+      onFetched: (records) => {
         this.#times.note(records[0])
         this.#times.note(records.at(-1))
       },
@@ -147,8 +147,8 @@ export class UnitQueue {
     const { unknown: from } = this.#times
     if (from === undefined || signal.aborted) return
     const where = { topic, partition: unit, from, to: this.#index.end, signal }
-    const { records } = pieces.find(unit, from) ?? (await reader.piece(where))
-    this.#times.learn(from, records)
+    const kept = pieces.find(unit, from)?.records.times()
+    this.#times.learn(from, kept ?? (await reader.piece(where)).records)
   }
 
   /** The number of records of a class that wait, and are neither taken nor done. */
@@ -254,7 +254,7 @@ export class UnitQueue {
     const sequence = ++this.#sequence
     const queued = queuedText({ writer: this.#writer, sequence, queueClass: owners.classOf(code) })
     this.#unacknowledged.add(code, 1)
-    const headers = { ...own, ...sourceHeaders(own, source), [queuedHeader]: queued }
+    const headers = queuedHeaders(own, source, queued)
     const fence = this.#fences.ahead(partition.isBegun)
     const produced = await producer.produceAt({ key, value, topic, partition: unit, headers })
     if (produced !== 'refused') {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { WholeRecord } from '../message/records.ts'
 import { Counts } from './counts.ts'
 import { againAfterMs } from './look.ts'
+import type { LogPiece } from '../kafka/read/partition-reader.ts'
 import { type Piece, take } from './pieces.ts'
 import type { UnitQueueOptions } from './queue-options.ts'
 
@@ -24,8 +25,8 @@ type WantedOptions = Pick<
   readonly take: (offset: number, code: number, record: WholeRecord | undefined) => void
   /** Called with a record that is given back to the queue without being read. */
   readonly giveBack: (offset: number) => void
-  /** Called with each piece of the log that was fetched. */
-  readonly onFetched: (piece: Piece) => void
+  /** Called with what a fetch brought. */
+  readonly onFetched: (records: LogPiece['records']) => void
 }
 
 /** The records of one unit that are taken out of the queue, and whose content isn't read yet. */
@@ -120,10 +121,12 @@ export class Wanted {
         missing.set(destinationId, offset)
         continue
       }
+      // It is read before the wait, in which the piece may be dropped.
+      const record = take(piece, offset)
       const turn = handing.take()
       if (turn !== undefined) await turn
       if (!this.#hasRoom()) return undefined
-      this.#hand(offset, piece)
+      this.#hand(offset, record)
     }
     return this.#nextOf(missing)
   }
@@ -160,18 +163,18 @@ export class Wanted {
     const from = pieces.startFor(unit, offset)
     const asked = { from, to: end(), hasWholeBatch: true, maxBytes: pieces.fetchBytes }
     this.#unreadSinceMs ??= performance.now()
-    const piece = pieces.add(unit, from, await reader.piece({ topic, partition: unit, ...asked, signal }))
+    const found = await reader.piece({ topic, partition: unit, ...asked, signal })
     this.#unreadSinceMs = undefined
-    onFetched(piece)
-    return piece
+    onFetched(found.records)
+    return pieces.add(unit, from, found)
   }
 
-  #hand(offset: number, piece: Piece): void {
+  #hand(offset: number, record: WholeRecord | undefined): void {
     const code = this.#codes.get(offset)
     // It may have been given back meanwhile.
     if (code === undefined) return
     this.#forget(offset)
-    this.#options.take(offset, code, take(piece, offset))
+    this.#options.take(offset, code, record)
   }
 
   #forget(offset: number): void {
@@ -180,6 +183,6 @@ export class Wanted {
   }
 }
 
-function covers({ from, next }: Piece, offset: number): boolean {
-  return offset >= from && offset < next
+function covers({ from, next, isDropped }: Piece, offset: number): boolean {
+  return !isDropped && offset >= from && offset < next
 }
