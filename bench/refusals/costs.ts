@@ -1,7 +1,8 @@
 import { enter } from '../../src/message/enter.ts'
+import type { Random } from '../../test/support/random.ts'
 import { trackingOf } from '../../test/support/tracking.ts'
 import { anyMessage, type HostileMessage, knownMessages } from './hostile-messages.ts'
-import { anyRequest, type HostileRequest, knownKey, knownRequests } from './hostile-requests.ts'
+import { anyRequest, type HostileRequest, knownKey, knownRequests, lengthened } from './hostile-requests.ts'
 import { type Cost, findWorst, type Process } from './worst-case.ts'
 import type { Client } from '../../src/gateway/calls/tracking.ts'
 
@@ -31,7 +32,11 @@ export const entering: Process<HostileMessage> = (value) => {
 
 /** Returns the most expensive requests of at most 2 KB, the worst first. Kafka's part isn't measured. */
 export function worstRequests(searched: number): readonly Cost<HostileRequest>[] {
-  return findWorst(knownRequests(), anyRequest, judging(), { seed, searched })
+  return findWorst(knownRequests().map(lengthened), anyLengthened, judging(), { seed, searched })
+}
+
+function anyLengthened(random: Random): HostileRequest {
+  return lengthened(anyRequest(random))
 }
 
 /** Returns the messages of 32 KB that are the most expensive to enter, the worst first. */

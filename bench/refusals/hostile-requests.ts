@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib'
+import { isGzip } from '../../src/gateway/messages/inflate-body.ts'
 import { maxBatchBytes, maxMessageBytes } from '../../src/gateway/messages/request-limits.ts'
 import type { Random } from '../../test/support/random.ts'
 import { filled, members, type Piece, values } from './hostile-json.ts'
@@ -147,6 +148,21 @@ function longestGzip(text: (bytes: number) => string, most: number): Buffer {
     else [low, best] = [middle, packed]
   }
   return best
+}
+
+/**
+ * Returns a request whose body in gzip has zeros behind its end, which cost nothing. A longer request may cost
+ * more.
+ */
+export function lengthened(of: HostileRequest): HostileRequest {
+  return {
+    ...of,
+    name: `${of.name}, with zeros up to 2 KB`,
+    make(random) {
+      const body = of.make(random)
+      return isGzip(body) ? Buffer.concat([body], Math.max(body.length, requestBytes)) : body
+    },
+  }
 }
 
 function expensive(name: string, body: Buffer | string, hasKey = true): HostileRequest {

@@ -27,7 +27,7 @@ const perRespelledByteNs = 50
 /** A byte of a message that is tidied, without its escapes and numbers. */
 const perTidiedByteNs = 15
 /** An escape, or a number, that may have to be spelled differently. */
-const perEscapeNs = 25
+const perEscapeNs = 40
 const perNumberNs = 400
 /** A message that is completed from its outline, beyond what `perMessageNs` says. */
 const perOutlineNs = 6_000

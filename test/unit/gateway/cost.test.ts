@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { judging } from '../../../bench/refusals/costs.ts'
-import { type HostileRequest, knownRequests } from '../../../bench/refusals/hostile-requests.ts'
+import { type HostileRequest, knownRequests, lengthened } from '../../../bench/refusals/hostile-requests.ts'
 import { costRatio } from '../../support/cost.ts'
 import { harmfulBodies } from '../../support/harmful-bodies.ts'
 import { rewriteOrdinaryBody } from '../../support/ordinary-body.ts'
@@ -101,6 +101,15 @@ describe('no more than one and a half ordinary bodies costs a request of 2 KB wi
 
   test('there are such requests', () => {
     expect(hidden).toHaveLength(11)
+  })
+})
+
+/** The most that they may cost if zeros behind their end make them 2 KB long. */
+const mostBodiesOfLengthened = 5
+
+describe('no more than five ordinary bodies costs a request of 2 KB with all of its allowance:', () => {
+  test.each([...hidden, ...respelled].map(lengthened))('$name', (of) => {
+    expect(timesOf(of, mostBodiesOfLengthened)).toBeLessThan(mostBodiesOfLengthened)
   })
 })
 
