@@ -10,6 +10,7 @@ const recordBytes = 40
 
 /** The length that stands for the value null. */
 const nullLength = -1
+const noBytes = Buffer.alloc(0)
 
 /**
  * Buffers of one size, which are used again and again. V8 counts the bytes of buffers, and marks all of its
@@ -112,18 +113,20 @@ export class PackedRecords {
 
   #add(record: WholeRecord): void {
     const { offset, timestampMs, leaderEpoch = -1, key, value, headers, unreadable } = record
-    const bytes = 16 + lengthOf(key) + lengthOf(value) + headersBytes(headers)
-    this.#contentBytes += bytes
-    const buffer = this.#roomFor(bytes)
     this.#offsets.push(offset)
     this.#timesMs.push(timestampMs)
-    this.#buffers.push(buffer)
-    this.#places.push(this.#at)
     this.#bytes += recordBytes
     if (unreadable !== undefined) {
       this.#unreadable.set(offset, record)
+      this.#buffers.push(noBytes)
+      this.#places.push(0)
       return
     }
+    const bytes = 16 + lengthOf(key) + lengthOf(value) + headersBytes(headers)
+    this.#contentBytes += bytes
+    const buffer = this.#roomFor(bytes)
+    this.#buffers.push(buffer)
+    this.#places.push(this.#at)
     const place = this.#at
     buffer.writeInt32LE(leaderEpoch, place)
     const keyEnd = write(buffer, key, place + 8)

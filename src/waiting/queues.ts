@@ -301,7 +301,7 @@ export class WaitingQueues {
 
   /** Returns how many messages of a destination were pulled, and come as soon as they are read. */
   wantedOf(destinationId: string): number {
-    return this.#sum(destinationId, (queue, code) => queue.wantedOf(code))
+    return this.#sum(destinationId, (queue, code) => (queue.wanted === 0 ? 0 : queue.wantedOf(code)))
   }
 
   /** The number of all messages that were pulled, and come as soon as they are read. */

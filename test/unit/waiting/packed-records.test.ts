@@ -69,7 +69,9 @@ test('a record that was read stays the same when the memory of its piece is used
 
 test('a record without readable content keeps its reason', () => {
   const unreadable = { ...recordAt(3, ''), key: null, value: null, unreadable: 'its batch is damaged' }
-  expect(new PackedRecords([recordAt(2, 'a'), unreadable], new Segments()).at(3)).toBe(unreadable)
+  const packed = new PackedRecords([recordAt(2, 'a'), unreadable, recordAt(4, 'b')], new Segments())
+  expect(packed.at(3)).toBe(unreadable)
+  expect([packed.at(2), packed.at(4)].map((one) => one?.value?.toString())).toEqual(['a', 'b'])
 })
 
 test('pieces that follow each other use the same memory', () => {
