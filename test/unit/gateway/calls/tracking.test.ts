@@ -194,7 +194,7 @@ describe('events that differ only in their ids and times are taken, although gzi
     ['3 with 400 flags, of a browser', 3, JSON.stringify, flags(400)],
     ['24 with 30 products, of a browser', 24, JSON.stringify, products(30)],
   ])('%s', async (_what, count, write, content) => {
-    const answers = trackingOf({ sources: [free], ackTimeoutMs: 50, bufferBytes: 2 ** 30 })
+    const answers = trackingOf({ sources: [free], ackTimeoutMs: 60_000, bufferBytes: 2 ** 30 })
     const batch = Array.from({ length: count }, (_, index) =>
       write({
         type: 'track',

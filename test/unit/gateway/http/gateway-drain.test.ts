@@ -119,11 +119,16 @@ test('a client that never reads what it asked for loses its connection', async (
   const some = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(90)
   // The buffers of both operating systems hold the first answers.
   let heldFor = 0
-  await until('the gateway holds the next ones', () => {
-    heldFor = server.open === 0 ? 0 : heldFor + 1
-    if (heldFor === 0) socket.write(some)
-    return heldFor === 10
-  })
+  await until(
+    'the gateway holds the next ones',
+    () => {
+      heldFor = server.open === 0 ? 0 : heldFor + 1
+      if (heldFor === 0) socket.write(some)
+      return heldFor === 10
+    },
+    // With longer pauses, the connection might be closed before the tenth look.
+    { everyMs: 10 },
+  )
   await until('nothing is held any more', () => server.connections === 0)
   expect(server.open).toBe(0)
 })
