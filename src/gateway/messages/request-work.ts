@@ -6,7 +6,7 @@ const freeNs = 1_000_000
  * The work that each of the first bytes of a request may cause beyond that, in nanoseconds. 50 messages that
  * differ only in their ids and times are 30 to 100 KB, of which gzip makes 1 to 2 KB.
  */
-const perFirstByteNs = 1_400
+const perFirstByteNs = 420
 const firstBytes = 2_048
 /** The work that each further byte of a request may cause, in nanoseconds. */
 const perSentByteNs = 8_000
@@ -28,7 +28,7 @@ const perRespelledByteNs = 50
 const perTidiedByteNs = 15
 /** An escape, or a number, that may have to be spelled differently. */
 const perEscapeNs = 40
-const perNumberNs = 400
+const perNumberNs = 560
 /** A message that is completed from its outline, beyond what `perMessageNs` says. */
 const perOutlineNs = 6_000
 /** A byte of a batch outside of its list of messages. */
