@@ -1,12 +1,12 @@
 import { skipSpace, skipSpaceWithin, type Weight } from '../../message/json/json-skip.ts'
 
 /** The work that any request may cause, in nanoseconds of CPU time. */
-const freeNs = 1_000_000
+const freeNs = 1_400_000
 /**
  * The work that each of the first bytes of a request may cause beyond that, in nanoseconds. 50 messages that
  * differ only in their ids and times are 30 to 100 KB, of which gzip makes 1 to 2 KB.
  */
-const perFirstByteNs = 420
+const perFirstByteNs = 220
 const firstBytes = 2_048
 /** The work that each further byte of a request may cause, in nanoseconds. */
 const perSentByteNs = 8_000
