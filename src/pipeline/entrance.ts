@@ -185,7 +185,7 @@ export class Entrance {
     const { state } = decoded
     const { account, catalog, ladder, now, topics } = this.#options
     const destination = catalog().destinations.get(state.destinationId)
-    // What comes from a queue shares no memory with other records.
+    // What is pulled shares no memory with other records, and what expires is not kept for long.
     const own = (bytes: Buffer): Buffer => (queueClass === undefined ? Buffer.from(bytes) : bytes)
     const delivery = this.#deliveryOf(state, {
       pending: account.hold(record, 1, (key?.length ?? 0) + value.length, queueClass !== undefined),

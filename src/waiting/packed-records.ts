@@ -78,12 +78,6 @@ export class PackedRecords {
       yield { offset, timestampMs: this.#timesMs[index] ?? 0 }
   }
 
-  /** Returns a copy of the record at an offset, as `read` does. `undefined`: there is none. */
-  at(offset: number): WholeRecord | undefined {
-    const place = this.placeOf(offset)
-    return place < 0 ? undefined : this.read(place)
-  }
-
   /** Returns the place of the record at an offset among all of them, from 0. -1: there is none. */
   placeOf(offset: number): number {
     let [low, high] = [0, this.#offsets.length]

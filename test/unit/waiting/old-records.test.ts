@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { PartitionReader, PieceOptions } from '../../../src/kafka/read/partition-reader.ts'
 import { OldRecords } from '../../../src/waiting/old-records.ts'
@@ -6,23 +5,12 @@ import { Owners } from '../../../src/waiting/owners.ts'
 import { UnitIndex } from '../../../src/waiting/unit-index.ts'
 import { quietLog } from '../../support/emitted-lines.ts'
 import { until } from '../../support/until.ts'
+import { fetchFromFullLog } from './full-log.ts'
 
 const count = 3_000
 const room = 500
 
-/** Fetches from a log that has a record at each offset. */
-async function piece({ from, to }: Pick<PieceOptions, 'from' | 'to'>) {
-  await turn()
-  const records = Array.from({ length: Math.min(500, to - from) }, (_, one) => ({
-    offset: from + one,
-    key: null,
-    value: null,
-    headers: {},
-    timestampMs: 0,
-    leaderEpoch: 1,
-  }))
-  return { records, next: from + records.length }
-}
+const piece = (asked: Pick<PieceOptions, 'from' | 'to'>) => fetchFromFullLog(asked, 500)
 
 test('messages that have waited for too long are taken out only while there is room for them', async () => {
   const owners = new Owners()

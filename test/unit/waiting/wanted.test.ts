@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { SharedBreath } from '../../../src/async/shared-breath.ts'
 import type { PartitionReader, PieceOptions } from '../../../src/kafka/read/partition-reader.ts'
@@ -6,24 +5,16 @@ import { Owners } from '../../../src/waiting/owners.ts'
 import { Pieces } from '../../../src/waiting/pieces.ts'
 import { Wanted } from '../../../src/waiting/wanted.ts'
 import { quietLog } from '../../support/emitted-lines.ts'
+import { fetchFromFullLog } from './full-log.ts'
 
 const perFetch = 100
 
 /** A reader of a log that has a record at each offset. Counts the fetches. */
 function openReader() {
   const counted = { fetches: 0 }
-  const piece = async ({ from, to }: Pick<PieceOptions, 'from' | 'to'>) => {
+  const piece = (asked: Pick<PieceOptions, 'from' | 'to'>) => {
     counted.fetches++
-    await turn()
-    const records = Array.from({ length: Math.min(perFetch, to - from) }, (_, index) => ({
-      offset: from + index,
-      key: null,
-      value: null,
-      headers: {},
-      timestampMs: 0,
-      leaderEpoch: 1,
-    }))
-    return { records, next: from + records.length }
+    return fetchFromFullLog(asked, perFetch)
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else is asked of it
   return { counted, reader: { piece } as unknown as PartitionReader }
